@@ -1,0 +1,75 @@
+//! What there is: kinds of device, nodes, and the levels of the topology.
+//!
+//! Level names come from configuration, because label families differ between sites and change over time. Two
+//! levels need no configuration: `node`, and below it `island` (devices of one node joined by one class of link).
+
+use crate::time::Span;
+
+/// What holds for the whole cluster. Set once, before the first node joins.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Settings {
+    /// Levels above the node, outermost first: `["site", "block", "rack"]`.
+    pub levels: Vec<LevelSpec>,
+    /// What joins the devices of one island: `nvlink`.
+    pub island_link: Option<String>,
+    /// What joins the islands of one node: `pcie`.
+    pub node_link: Option<String>,
+    /// After this much silence a node's own agent ends its work.
+    pub lease: Span,
+    /// How much longer we wait before we believe it.
+    pub margin: Span,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            levels: vec![],
+            island_link: None,
+            node_link: None,
+            lease: Span::seconds(30),
+            margin: Span::seconds(10),
+        }
+    }
+}
+
+/// One level of the topology.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LevelSpec {
+    /// `rack`
+    pub name: String,
+    /// The class of link that joins what is inside one such domain, if it has a name.
+    pub link: Option<String>,
+}
+
+/// A kind of device.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct KindSpec {
+    /// `h200`, `tpu-v5e`, `cpu`
+    pub name: String,
+    /// `nvidia`; empty when nobody said.
+    pub vendor: String,
+    /// Memory of one device; 0 when it is not accounted for.
+    pub memory_bytes: u64,
+}
+
+/// One machine, as it presents itself.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct NodeSpec {
+    /// Unique in the cluster. A node that joins again under its name is the same node.
+    pub name: String,
+    /// The domain it sits in at each configured level, outermost first; as many as there are levels.
+    pub domains: Vec<String>,
+    /// Its devices, numbered in this order.
+    pub devices: Vec<DeviceGroup>,
+}
+
+/// Like devices of one node.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct DeviceGroup {
+    /// The name of their kind.
+    pub kind: String,
+    /// How many.
+    pub count: u32,
+    /// How many of them form one island; 0 when no link joins them.
+    pub island: u32,
+}

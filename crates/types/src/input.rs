@@ -1,0 +1,119 @@
+//! What arrives, and what it becomes once it is believed.
+//!
+//! An [`Input`] is a claim: from a user, from an administrator, from the world. `accept` looks at it and returns
+//! either a refusal or an [`Event`]: the same claim, stamped, now a fact. Facts and committed plans are all that
+//! the journal holds.
+
+use crate::cluster::{KindSpec, NodeSpec, Settings};
+use crate::id::{AllocationId, JobId, NodeId};
+use crate::job::JobSpec;
+use crate::plan::Plan;
+use crate::tenant::{QueueSpec, TenantSpec};
+use crate::time::Time;
+use std::fmt;
+use std::sync::Arc;
+
+/// A fact, stamped. Never edited.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Event {
+    /// Never earlier than the event before it.
+    pub at: Time,
+    /// What happened.
+    pub fact: Fact,
+}
+
+/// Something that changed the state.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Fact {
+    /// An input was accepted.
+    Accepted(Input),
+    /// A plan was committed.
+    Planned(Plan),
+}
+
+/// Arrived, not yet believed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Input {
+    // -- administrators
+    /// Levels, links and leases; before the first node.
+    Configure(Settings),
+    /// Declare a kind of device, or change what is known of it while no node has one.
+    SetKind(KindSpec),
+    /// Declare a tenant or replace its quotas.
+    SetTenant(TenantSpec),
+    /// Declare a queue or replace its parameters.
+    SetQueue(QueueSpec),
+    /// Give a node no new work; what runs there may finish.
+    Drain(NodeId),
+    /// Use a drained node again.
+    Undrain(NodeId),
+
+    // -- users
+    /// A new job. Its id is the next one.
+    Submit(Arc<JobSpec>),
+    /// End a job, whatever it is doing.
+    Cancel(JobId),
+    /// Give back what the job holds and do not start it until resumed.
+    Pause(JobId),
+    /// Undo a pause.
+    Resume(JobId),
+
+    // -- the world, about nodes
+    /// A node presents itself, for the first time or after it was fenced.
+    NodeJoined(NodeSpec),
+    /// No sign of life: suspect, and fenced once lease and margin have passed.
+    NodeSilent(NodeId),
+    /// A sign of life from a suspect node: its work was never interrupted.
+    NodeReturned(NodeId),
+    /// The world itself made sure that nothing runs there any more.
+    NodeFenced(NodeId),
+    /// Devices of a node are in use by somebody we do not schedule. Replaces the last such report.
+    ForeignUse {
+        /// Whose devices.
+        node: NodeId,
+        /// Thousandths in foreign hands, for each device of the node in order.
+        shares: Vec<u16>,
+    },
+
+    // -- the world, about allocations
+    /// All workers are up.
+    Started(AllocationId),
+    /// The world cannot start it there; nothing of it is running.
+    StartRefused {
+        /// What.
+        allocation: AllocationId,
+        /// In the world's words.
+        why: String,
+    },
+    /// No worker is left and its devices are free.
+    Ended {
+        /// What.
+        allocation: AllocationId,
+        /// How.
+        outcome: Outcome,
+    },
+}
+
+/// How an allocation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// The work is done.
+    Succeeded,
+    /// The work broke; retried while retries are left.
+    Failed {
+        /// Exit status.
+        code: i32,
+    },
+    /// It was ended because we asked, or because its node went away: not the work's fault.
+    Stopped,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Outcome::Succeeded => f.write_str("succeeded"),
+            Outcome::Failed { code } => write!(f, "failed with status {code}"),
+            Outcome::Stopped => f.write_str("stopped"),
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! What a person asks for: a job, as a small graph of stages.
+//!
+//! ```text
+//! job ── stage ── role ── shape        most jobs: one stage, one role, one shape
+//!        gang     worker  8 x h200
+//!        bag      ps      2 x cpu
+//!        service
+//! ```
+//! Everything here is by name, exactly as submitted; the scheduler resolves names when it accepts. A spec is
+//! immutable once accepted, so it is shared by reference everywhere.
+
+use crate::id::JobId;
+use crate::time::{Span, Time};
+use std::fmt;
+
+/// A whole device, in thousandths. A share is any smaller positive number.
+pub const WHOLE: u16 = 1000;
+
+/// A submission.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct JobSpec {
+    /// For people; need not be unique.
+    pub name: String,
+    /// Who owns it.
+    pub tenant: String,
+    /// Where it waits.
+    pub queue: String,
+    /// Higher goes first, within its class.
+    pub priority: i32,
+    /// How firmly it holds what it has.
+    pub qos: Qos,
+    /// What it consists of; `after` between stages makes it a graph.
+    pub stages: Vec<StageSpec>,
+    /// Jobs that must have ended first.
+    pub after: Vec<Dependency>,
+    /// When it should have ended; orders, never kills.
+    pub deadline: Option<Time>,
+    /// How long it is said to need at full width, without interruptions.
+    pub estimate: Option<Span>,
+    /// How long one attempt may run before it is ended.
+    pub time_limit: Option<Span>,
+    /// Work that a restart adds (loading a saved model again).
+    pub restart_cost: Span,
+    /// How many failed attempts are tried again. Preemptions and lost nodes do not count.
+    pub retries: u32,
+    /// Wait after the first failed attempt; doubles with each further one, up to an hour.
+    pub backoff: Span,
+}
+
+impl JobSpec {
+    /// A job of one gang with the plainest settings; the starting point for readers, tests and scenarios.
+    pub fn gang(name: impl Into<String>, count: u32, shape: Shape) -> Self {
+        let role = Role { name: "worker".into(), count: Count::exactly(count), shapes: vec![shape] };
+        Self {
+            name: name.into(),
+            tenant: "default".into(),
+            queue: "default".into(),
+            priority: 0,
+            qos: Qos::Standard,
+            stages: vec![StageSpec {
+                name: "main".into(),
+                form: Form::Gang,
+                roles: vec![role],
+                after: vec![],
+            }],
+            after: vec![],
+            deadline: None,
+            estimate: None,
+            time_limit: None,
+            restart_cost: Span::ZERO,
+            retries: 0,
+            backoff: Span::seconds(10),
+        }
+    }
+}
+
+/// How firmly a job holds what it has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Qos {
+    /// First to be taken back, by anyone above it; takes nothing back itself.
+    BestEffort,
+    /// May be taken back by higher priority, or by a tenant below its guarantee.
+    #[default]
+    Standard,
+    /// Never taken back.
+    Guaranteed,
+}
+
+impl fmt::Display for Qos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Qos::BestEffort => "best-effort",
+            Qos::Standard => "standard",
+            Qos::Guaranteed => "guaranteed",
+        })
+    }
+}
+
+/// A job that must have ended first, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Dependency {
+    /// The job waited for.
+    pub job: JobId,
+    /// The ending that is waited for.
+    pub when: Condition,
+}
+
+/// Which ending of a job releases those that wait for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Condition {
+    /// It succeeded; otherwise the dependent job can never run and ends too.
+    #[default]
+    Succeeded,
+    /// It failed or was cancelled.
+    Failed,
+    /// It ended, however.
+    Ended,
+}
+
+/// One node of a job's graph.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct StageSpec {
+    /// For people.
+    pub name: String,
+    /// Whether its members run together, a few at a time, or for ever.
+    pub form: Form,
+    /// The members of the gang, or of each single task or replica.
+    pub roles: Vec<Role>,
+    /// Stages, by position, that must have ended first.
+    pub after: Vec<u16>,
+}
+
+/// How the members of a stage run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// All together or not at all.
+    Gang,
+    /// So many tasks, any number of them at a time, each granted alone.
+    Bag {
+        /// How many.
+        tasks: u32,
+    },
+    /// So many replicas that never end; one that ends is started again.
+    Service {
+        /// How many are wanted.
+        replicas: u32,
+    },
+}
+
+impl Form {
+    /// How many asks the stage consists of.
+    pub fn asks(self) -> u32 {
+        match self {
+            Form::Gang => 1,
+            Form::Bag { tasks } => tasks,
+            Form::Service { replicas } => replicas,
+        }
+    }
+}
+
+/// A kind of member: worker, parameter server, evaluator.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Role {
+    /// For people and for the environment of the worker.
+    pub name: String,
+    /// How many; elastic when the ends differ.
+    pub count: Count,
+    /// Acceptable hardware, in the user's order of preference. All members of a role get the same shape.
+    pub shapes: Vec<Shape>,
+}
+
+/// An inclusive range of members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Count {
+    /// Fewer than this is useless.
+    pub min: u32,
+    /// More than this is not wanted.
+    pub max: u32,
+}
+
+impl Count {
+    /// Not elastic.
+    pub const fn exactly(count: u32) -> Self {
+        Self { min: count, max: count }
+    }
+}
+
+/// An acceptable form of hardware for one member.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Shape {
+    /// Device kind; any when absent.
+    pub kind: Option<String>,
+    /// Devices for each member, all on one node.
+    pub devices: u32,
+    /// Thousandths of each device; [`WHOLE`] for all of it.
+    pub share: u16,
+    /// Memory needed on each device; 0 asks for what the share brings with it.
+    pub memory_bytes: u64,
+    /// A topology level (`island`, `node`, `rack`), or the class of link that joins one (`nvlink`): all members
+    /// of the role must sit inside one such domain.
+    pub within: Option<String>,
+}
+
+impl Shape {
+    /// One whole device of this kind.
+    pub fn of(kind: &str) -> Self {
+        Self { kind: Some(kind.into()), ..Self::any() }
+    }
+
+    /// One whole device of whatever kind.
+    pub fn any() -> Self {
+        Self { kind: None, devices: 1, share: WHOLE, memory_bytes: 0, within: None }
+    }
+}

@@ -1,0 +1,43 @@
+//! The nouns of Consort.
+//!
+//! Every other room speaks with the words defined here. This crate holds plain data: what a job, a cluster, a
+//! tenant, a plan, an input and a reason *are*, and the one seam that real and simulated worlds implement.
+//! It decides nothing, reads no clock, touches no disk and has no dependency.
+//!
+//! | read | for |
+//! |---|---|
+//! | [`id`] | newtypes that name things; how a late message is fenced |
+//! | [`time`] | instants and spans in whole nanoseconds, and how people write them |
+//! | [`job`] | a job as a small graph of stages, made of roles, made of shapes |
+//! | [`cluster`] | kinds of device, nodes, the levels of the topology |
+//! | [`tenant`] | tenants, quotas, queues |
+//! | [`plan`] | what a policy may ask for: moves, placements, grants |
+//! | [`input`] | what arrives, and what it becomes once believed: events |
+//! | [`reason`] | why something is not running now (nothing is wrong) |
+//! | [`refusal`] | why we will not do what was asked (something is wrong with the request) |
+//! | [`world`] | desired allocations in, inputs out: simulator, one machine, Slurm, Kubernetes |
+//! | [`digest`] | a hash that is the same on every machine |
+
+pub mod cluster;
+pub mod digest;
+pub mod id;
+pub mod input;
+pub mod job;
+pub mod plan;
+pub mod reason;
+pub mod refusal;
+pub mod tenant;
+pub mod time;
+pub mod world;
+
+pub use cluster::{DeviceGroup, KindSpec, LevelSpec, NodeSpec, Settings};
+pub use digest::Digest;
+pub use id::{AllocationId, AskId, DeviceId, JobId, KindId, NodeId, QueueId, TenantId};
+pub use input::{Event, Fact, Input, Outcome};
+pub use job::{Condition, Count, Dependency, Form, JobSpec, Qos, Role, Shape, StageSpec, WHOLE};
+pub use plan::{Fill, Grant, Move, Placement, Plan, Slot, StopCause};
+pub use reason::{Explanation, Holder, Reason};
+pub use refusal::{Refusal, Rule};
+pub use tenant::{QueueSpec, Quota, TenantSpec};
+pub use time::{Span, Time};
+pub use world::{Capabilities, Desired, Wanted, World};

@@ -1,0 +1,106 @@
+//! What a policy may ask for.
+//!
+//! A plan is small: moves, what it was based on, and what the policy wants to remember. It names devices, never
+//! intentions, so that applying it needs no policy.
+
+use crate::id::{AllocationId, AskId, DeviceId, NodeId};
+use crate::time::Time;
+
+/// A checked list of changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Plan {
+    /// In the order in which they are applied.
+    pub moves: Vec<Move>,
+    /// When time alone could change the answer. Not a change in itself: a plan with only this is empty.
+    pub wake_at: Option<Time>,
+    /// How many events the state had seen.
+    pub based_on: u64,
+    /// Replaces the policy's memory when present.
+    pub slot: Option<Slot>,
+}
+
+impl Plan {
+    /// Whether applying it would change nothing. Empty plans are not journaled.
+    pub fn is_empty(&self) -> bool {
+        self.moves.is_empty() && self.slot.is_none()
+    }
+}
+
+/// What a policy remembers between plans, opaque to everybody else. It lives in the state, so that the journal
+/// can rebuild it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Slot {
+    /// The policy's own version of the layout; a policy ignores versions it does not know.
+    pub version: u32,
+    /// Its words.
+    pub words: Vec<i64>,
+}
+
+/// One change.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Move {
+    /// Grant devices to an ask. It begins once every allocation in `after` has given back what it holds.
+    Start {
+        /// What starts.
+        ask: AskId,
+        /// Where, and how wide.
+        placement: Placement,
+        /// Allocations whose devices it was promised, all stopped in this plan or before.
+        after: Vec<AllocationId>,
+    },
+    /// Ask the world to end an allocation. Its devices are free once that has been observed.
+    Stop {
+        /// What ends.
+        allocation: AllocationId,
+        /// On whose account.
+        cause: StopCause,
+    },
+    /// A suspect node's time is up: what ran there is over.
+    Fence {
+        /// Which node.
+        node: NodeId,
+    },
+}
+
+/// Why a plan ends an allocation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StopCause {
+    /// Something with a better claim needs the devices; it goes back to its queue.
+    Preempted {
+        /// Who needs them.
+        by: AskId,
+    },
+    /// One attempt ran longer than its time limit; the job has failed.
+    TimeLimit,
+    /// The policy wants it to give way for now, on nobody's account; it goes back to its queue.
+    Yield,
+}
+
+/// Devices for one ask.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Placement {
+    /// For each role: which of its shapes, and how many members.
+    pub fills: Vec<Fill>,
+    /// Role by role, member by member, device by device. This order is the order of ranks.
+    pub grants: Vec<Grant>,
+}
+
+/// How one role was filled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Fill {
+    /// Position in the role's list of shapes.
+    pub shape: u8,
+    /// Members.
+    pub count: u32,
+}
+
+/// A device, or a share of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Grant {
+    /// Which.
+    pub device: DeviceId,
+    /// Thousandths of it.
+    pub share: u16,
+    /// Memory on it.
+    pub memory_bytes: u64,
+}

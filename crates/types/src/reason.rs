@@ -1,0 +1,154 @@
+//! Why something is not running now. Nothing is wrong; it is just not its turn, or there is no room.
+
+use crate::id::{AllocationId, AskId, JobId};
+use crate::time::{Span, Time};
+use std::fmt;
+
+/// What `explain` answers about one job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// The job.
+    pub job: JobId,
+    /// One entry for each group of asks in the same position, in order of stages.
+    pub asks: Vec<(AskId, Reason)>,
+}
+
+/// Why an ask is not running, or that it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// It runs.
+    Running {
+        /// Since when.
+        since: Time,
+        /// On how many devices.
+        devices: u32,
+    },
+    /// Devices are granted; the world is bringing it up.
+    Starting,
+    /// It has been told to end and is giving back its devices.
+    Releasing,
+    /// It has ended.
+    Done,
+    /// Somebody paused the job.
+    Paused,
+    /// Other jobs must end first.
+    AfterJobs(Vec<JobId>),
+    /// Stages of the same job must end first, by name.
+    AfterStages(Vec<String>),
+    /// It failed or was refused, and waits a while before it tries again.
+    BackingOff {
+        /// Until when.
+        until: Time,
+        /// Why the last attempt ended.
+        last: String,
+    },
+    /// Starting it would take its tenant over its ceiling.
+    Ceiling {
+        /// The tenant.
+        tenant: String,
+        /// The kind of device.
+        kind: String,
+        /// Devices it may use.
+        ceiling: u32,
+        /// Thousandths of a device in use.
+        in_use: u64,
+        /// Thousandths of a device asked for.
+        needs: u64,
+    },
+    /// Something ahead in a strict queue cannot start.
+    Behind {
+        /// The first in line.
+        head: AskId,
+        /// Its name.
+        name: String,
+        /// The queue's name.
+        queue: String,
+    },
+    /// There is no room.
+    NoRoom {
+        /// What it needs, in words: `16 h200`.
+        needs: String,
+        /// Free devices that would do, were there enough or in the right place.
+        free: u32,
+        /// Set when enough are free, but not together or not with enough memory.
+        scattered: bool,
+        /// Who holds what it could use, soonest to end first.
+        holders: Vec<Holder>,
+    },
+    /// Its devices are promised and being given back by others.
+    Promised(Vec<AllocationId>),
+    /// The policy did not get to it.
+    NotReached,
+}
+
+/// Somebody who holds devices that would do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// Its name.
+    pub name: String,
+    /// How many.
+    pub devices: u32,
+    /// How much longer, as far as we believe.
+    pub about: Option<Span>,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Running { devices, .. } => write!(f, "runs on {devices} device{}", plural(*devices)),
+            Reason::Starting => f.write_str("is starting"),
+            Reason::Releasing => f.write_str("is giving back its devices"),
+            Reason::Done => f.write_str("has ended"),
+            Reason::Paused => f.write_str("is paused"),
+            Reason::AfterJobs(jobs) => write!(f, "waits for job {}", list(jobs)),
+            Reason::AfterStages(stages) => write!(f, "waits for stage {}", list(stages)),
+            Reason::BackingOff { until, last } => write!(f, "tries again at {until}: {last}"),
+            Reason::Ceiling { tenant, kind, ceiling, in_use, needs } => write!(
+                f,
+                "tenant {tenant} may use {ceiling} {kind}, uses {}, needs {} more",
+                Devices(*in_use),
+                Devices(*needs)
+            ),
+            Reason::Behind { name, queue, .. } => write!(f, "is behind {name} in queue {queue}"),
+            Reason::NoRoom { needs, free, scattered, holders } => {
+                write!(f, "needs {needs}, {free} free")?;
+                if *scattered {
+                    f.write_str(" but not together")?;
+                }
+                for holder in holders.iter().take(3) {
+                    write!(f, ", {} held by {}", holder.devices, holder.name)?;
+                    if let Some(about) = holder.about {
+                        write!(f, " until about {about}")?;
+                    }
+                }
+                match holders.len().saturating_sub(3) {
+                    0 => Ok(()),
+                    more => write!(f, ", and {more} more"),
+                }
+            }
+            Reason::Promised(from) => write!(f, "has been promised devices that {} gives back", list(from)),
+            Reason::NotReached => f.write_str("has not been considered yet"),
+        }
+    }
+}
+
+/// Thousandths of a device, shown as people count devices.
+struct Devices(u64);
+
+impl fmt::Display for Devices {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_multiple_of(1000) {
+            write!(f, "{}", self.0 / 1000)
+        } else {
+            write!(f, "{}", self.0 as f64 / 1000.0)
+        }
+    }
+}
+
+fn plural(count: u32) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
+fn list<T: fmt::Display>(items: &[T]) -> String {
+    items.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
+}

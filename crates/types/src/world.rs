@@ -1,0 +1,57 @@
+//! The seam to a world: desired allocations in, inputs out.
+//!
+//! A world compares what is desired with what is, makes it so, and reports what it observes. It never consumes a
+//! queue of commands that a crash could lose: after a crash it is simply told everything desired once more.
+
+use crate::id::AllocationId;
+use crate::input::Input;
+use crate::plan::Placement;
+use crate::time::Time;
+
+/// What is desired of one allocation. Telling a world the same thing twice changes nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Desired {
+    /// Which.
+    pub allocation: AllocationId,
+    /// Run, or be gone.
+    pub wanted: Wanted,
+}
+
+/// Run, or be gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Be up on these devices.
+    Run(Placement),
+    /// Give everything back.
+    Gone,
+}
+
+/// What a world is able to do. `check` respects it, so that the core never asks which world it is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Capabilities {
+    /// Whether running work may be ended and started again later.
+    pub preempts: bool,
+    /// Whether a part of a device can be granted.
+    pub shares: bool,
+}
+
+impl Default for Capabilities {
+    fn default() -> Self {
+        Self { preempts: true, shares: true }
+    }
+}
+
+/// Where work really happens, or is imagined to.
+pub trait World {
+    /// What this world is able to do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// What is newly desired, at this moment.
+    fn desire(&mut self, now: Time, changes: &[Desired]);
+
+    /// When this world will next have something to say, if it knows.
+    fn next_at(&self) -> Option<Time>;
+
+    /// Appends what the world has to say at `now`, in the order in which it happened.
+    fn observe(&mut self, now: Time, inputs: &mut Vec<Input>);
+}
