@@ -6,6 +6,7 @@
 use crate::id::AllocationId;
 use crate::input::Input;
 use crate::plan::Placement;
+use crate::refusal::Refusal;
 use crate::time::Time;
 
 /// What is desired of one allocation. Telling a world the same thing twice changes nothing.
@@ -54,4 +55,7 @@ pub trait World {
 
     /// Appends what the world has to say at `now`, in the order in which it happened.
     fn observe(&mut self, now: Time, inputs: &mut Vec<Input>);
+
+    /// Something it said was refused; usually stale news, which needs no answer.
+    fn refused(&mut self, _now: Time, _input: &Input, _refusal: &Refusal) {}
 }

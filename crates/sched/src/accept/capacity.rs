@@ -1,0 +1,120 @@
+//! What this cluster could ever hold, empty and with every node in good health; and the nearest thing that fits.
+
+use super::{Verdict, refuse};
+use crate::class::{Class, ClassShape};
+use crate::draft::Draft;
+use crate::free::Free;
+use crate::lines::Lines;
+use crate::policy::place::{Consolidated, Need, Place};
+use crate::scheduler::Scheduler;
+use crate::state::cluster::{Cluster, Health, Level};
+use consort_types::*;
+
+impl Scheduler {
+    pub(super) fn accept_capacity(&self, class: &Class, stage: &StageSpec, who: &str) -> Verdict {
+        let cluster = &self.state.cluster;
+        for (role, spec) in class.roles.iter().zip(&stage.roles) {
+            let most = role.shapes.iter().map(|shape| self.most_members(shape)).max().unwrap_or(0);
+            if most < role.count.min {
+                return self.never(cluster, role.count.min, most, &role.shapes, spec, who);
+            }
+        }
+        if class.roles.len() > 1 && !self.fits_together(class) {
+            let subject = format!("{who} asks for roles that do not fit into this cluster together");
+            return refuse(Rule::NeverFits, subject, "ask for fewer members, or let roles use different kinds");
+        }
+        Ok(())
+    }
+
+    /// The most members of a shape that an empty, healthy cluster could hold.
+    fn most_members(&self, shape: &ClassShape) -> u32 {
+        let cluster = &self.state.cluster;
+        let kinds = shape.kinds(cluster).filter(|&kind| shape.suits(cluster, kind));
+        let by_kind = kinds.map(|kind| match shape.within {
+            None => {
+                let sizes = cluster.kinds[kind.index()].sizes.iter();
+                let members = sizes.map(|(&size, &nodes)| u64::from(size / shape.devices) * u64::from(nodes));
+                u32::try_from(members.sum::<u64>()).unwrap_or(u32::MAX)
+            }
+            Some(Level::Node) => {
+                let sizes = cluster.kinds[kind.index()].sizes.iter().filter(|&(_, &nodes)| nodes > 0);
+                sizes.map(|(&size, _)| size / shape.devices).max().unwrap_or(0)
+            }
+            Some(_) => most_within(cluster, shape, kind),
+        });
+        by_kind.max().unwrap_or(0)
+    }
+
+    fn never(&self, cluster: &Cluster, asked: u32, most: u32, shapes: &[ClassShape], role: &Role, who: &str) -> Verdict {
+        let wanted = role.shapes[0].kind.as_deref().unwrap_or("any kind");
+        let kind_name = |kind: KindId| cluster.kinds[kind.index()].spec.name.as_str();
+        let without_memory = |shape: &ClassShape| shape.kinds(cluster).all(|kind| !shape.suits(cluster, kind));
+        if let Some(shape) = shapes.iter().find(|shape| without_memory(shape)) {
+            let largest = shape.kinds(cluster).max_by_key(|&kind| cluster.memory(kind));
+            let subject = format!("{who} asks for {} bytes of memory on each device of {wanted}", shape.memory_bytes);
+            return refuse(Rule::NeverFits, subject, match largest {
+                Some(kind) => format!("{} has {} bytes", kind_name(kind), cluster.memory(kind)),
+                None => "no kind of device is known yet".into(),
+            });
+        }
+        let each = match (role.shapes[0].devices, role.shapes[0].share) {
+            (1, WHOLE) => String::new(),
+            (1, share) => format!(" with {} of a device each", f64::from(share) / f64::from(WHOLE)),
+            (devices, _) => format!(" with {devices} devices each on one node"),
+        };
+        let within = role.shapes[0].within.as_ref().map(|within| format!(" within one {within}")).unwrap_or_default();
+        let subject = format!("{who} asks for a gang of {asked} on {wanted}{each}{within}, this cluster could hold {most}");
+        let total: u32 = cluster.kind_ids().map(|kind| cluster.kinds[kind.index()].sizes.iter().map(|(s, n)| s * n).sum::<u32>()).sum();
+        let remedy = match most {
+            0 if total == 0 => "add nodes first".into(),
+            0 => format!("nothing of the sort fits; {}", self.inventory()),
+            most => format!("ask for {most} or fewer"),
+        };
+        refuse(Rule::NeverFits, subject, remedy)
+    }
+
+    fn inventory(&self) -> String {
+        let kinds = self.state.cluster.kinds.iter().filter_map(|kind| {
+            let (&size, _) = kind.sizes.iter().rev().find(|&(_, &nodes)| nodes > 0)?;
+            Some(format!("up to {size} {} on a node", kind.spec.name))
+        });
+        format!("there are {}", kinds.collect::<Vec<_>>().join(", "))
+    }
+
+    fn fits_together(&self, class: &Class) -> bool {
+        let mut state = self.state.clone();
+        state.cluster = emptied(&state.cluster);
+        let (mut free, mut lines) = (Free::of(&state.cluster), Lines::default());
+        let mut draft = Draft::new(&state, &mut free, &mut lines, self.capabilities, state.now, None);
+        let counts: Vec<u32> = class.roles.iter().map(|role| role.count.min).collect();
+        draft.room_for(&Consolidated, class, &counts, None).is_some()
+    }
+}
+
+/// The same cluster with nobody in it and every node in good health.
+fn emptied(cluster: &Cluster) -> Cluster {
+    let mut empty = cluster.clone();
+    for device in &mut empty.devices {
+        (device.held, device.held_memory, device.foreign) = (0, 0, 0);
+    }
+    for node in &mut empty.nodes {
+        (node.health, node.drained) = (Health::Up, false);
+    }
+    empty
+}
+
+/// The most members inside one island or one domain, by halving.
+fn most_within(cluster: &Cluster, shape: &ClassShape, kind: KindId) -> u32 {
+    let empty = emptied(cluster);
+    let free = Free::of(&empty);
+    let fits = |count| {
+        let need = Need { cluster: &empty, free: &free, kind, count, devices: shape.devices, within: shape.within };
+        Consolidated.place(&need).is_some()
+    };
+    let (mut low, mut high) = (0, free.total(kind) / shape.devices);
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        if fits(middle) { low = middle } else { high = middle - 1 }
+    }
+    low
+}

@@ -1,0 +1,177 @@
+//! Whether a submission makes sense, and whether this cluster could ever run it.
+
+use super::{NAME, Verdict, refuse, span, text};
+use crate::class::Class;
+use crate::scheduler::Scheduler;
+use consort_types::*;
+
+const STAGES: usize = 256;
+const ROLES: usize = 16;
+const SHAPES: usize = 16;
+const MEMBERS: u32 = 1_000_000;
+const DEPENDENCIES: usize = 1024;
+
+impl Scheduler {
+    pub(super) fn accept_job(&self, spec: &JobSpec) -> Verdict {
+        text("the name of the job", &spec.name, NAME)?;
+        let who = format!("job {}", spec.name);
+        self.accept_owner(spec, &who)?;
+        self.accept_times(spec)?;
+        self.accept_dependencies(spec, &who)?;
+        if spec.stages.is_empty() || spec.stages.len() > STAGES {
+            return refuse(Rule::OutOfRange, format!("{who} has {} stages", spec.stages.len()), format!("use 1 to {STAGES}"));
+        }
+        let asks: u64 = spec.stages.iter().map(|stage| u64::from(stage.form.asks())).sum();
+        if asks > u64::from(MEMBERS) {
+            return refuse(Rule::OutOfRange, format!("{who} has {asks} tasks"), format!("split it: {MEMBERS} are the limit"));
+        }
+        for (index, stage) in spec.stages.iter().enumerate() {
+            let who = if spec.stages.len() == 1 { who.clone() } else { format!("{who}, stage {}", stage.name) };
+            self.accept_stage(spec, index, stage, &who)?;
+        }
+        Ok(())
+    }
+
+    fn accept_owner(&self, spec: &JobSpec, who: &str) -> Verdict {
+        let Some(_) = self.state.ledger.find(&spec.tenant) else {
+            let names: Vec<&str> = self.state.ledger.tenants.iter().map(|tenant| tenant.spec.name.as_str()).take(8).collect();
+            let remedy = if names.is_empty() { "declare a tenant first".into() } else { format!("known tenants are {}", names.join(", ")) };
+            return refuse(Rule::UnknownName, format!("{who}: there is no tenant {}", spec.tenant), remedy);
+        };
+        let Some(queue) = self.state.queues.find(&spec.queue) else {
+            let names: Vec<&str> = self.state.queues.list.iter().map(|queue| queue.name.as_str()).take(8).collect();
+            let remedy = if names.is_empty() { "declare a queue first".into() } else { format!("known queues are {}", names.join(", ")) };
+            return refuse(Rule::UnknownName, format!("{who}: there is no queue {}", spec.queue), remedy);
+        };
+        let queue = self.state.queues.get(queue);
+        if !queue.tenants.is_empty() && !queue.tenants.contains(&spec.tenant) {
+            let subject = format!("{who}: tenant {} may not use queue {}", spec.tenant, queue.name);
+            return refuse(Rule::NotAllowed, subject, format!("it is for {}", queue.tenants.join(", ")));
+        }
+        Ok(())
+    }
+
+    fn accept_times(&self, spec: &JobSpec) -> Verdict {
+        span("the estimate", spec.estimate.unwrap_or(Span::ZERO), Span::ZERO)?;
+        span("the time limit", spec.time_limit.unwrap_or(Span::seconds(1)), Span(1))?;
+        span("the restart cost", spec.restart_cost, Span::ZERO)?;
+        span("the wait before a retry", spec.backoff, Span::ZERO)?;
+        let deadline = spec.deadline.unwrap_or(self.state.now);
+        if (deadline - self.state.now) > Span::CENTURY || (self.state.now - deadline) > Span::CENTURY {
+            return refuse(Rule::OutOfRange, format!("the deadline {deadline} is absurd"), "use one within 100 years");
+        }
+        Ok(())
+    }
+
+    fn accept_dependencies(&self, spec: &JobSpec, who: &str) -> Verdict {
+        if spec.after.len() > DEPENDENCIES {
+            let subject = format!("{who} waits for {} jobs", spec.after.len());
+            return refuse(Rule::OutOfRange, subject, format!("wait for at most {DEPENDENCIES}"));
+        }
+        for (index, dependency) in spec.after.iter().enumerate() {
+            if dependency.job >= self.state.jobs.next_id() {
+                let subject = format!("{who} waits for job {}, which was never submitted", dependency.job);
+                return refuse(Rule::NotThere, subject, "submit that one first");
+            }
+            if spec.after[..index].iter().any(|other| other.job == dependency.job) {
+                return refuse(Rule::Malformed, format!("{who} waits for job {} twice", dependency.job), "name it once");
+            }
+        }
+        Ok(())
+    }
+
+    fn accept_stage(&self, spec: &JobSpec, index: usize, stage: &StageSpec, who: &str) -> Verdict {
+        text("the name of a stage", &stage.name, NAME)?;
+        if stage.form.asks() == 0 {
+            return refuse(Rule::OutOfRange, format!("{who} has no tasks"), "use at least one");
+        }
+        for &before in &stage.after {
+            let Some(other) = spec.stages[..index].get(usize::from(before)) else {
+                return refuse(Rule::Malformed, format!("{who} waits for itself or a later stage"), "list stages in the order in which they run");
+            };
+            if matches!(other.form, Form::Service { .. }) {
+                let subject = format!("{who} waits for the end of service {}, which never ends", other.name);
+                return refuse(Rule::Malformed, subject, "let them run side by side");
+            }
+        }
+        if stage.roles.is_empty() || stage.roles.len() > ROLES {
+            return refuse(Rule::OutOfRange, format!("{who} has {} roles", stage.roles.len()), format!("use 1 to {ROLES}"));
+        }
+        if self.state.classes.known_to_fit(&stage.roles, self.state.cluster.make) {
+            return self.accept_ceiling(spec, stage, who);
+        }
+        stage.roles.iter().try_for_each(|role| self.accept_role(role, who))?;
+        let class = Class::compile(&stage.roles, &self.state.cluster).expect("every name was looked at");
+        self.accept_capacity(&class, stage, who)?;
+        self.accept_ceiling(spec, stage, who)
+    }
+
+    fn accept_role(&self, role: &Role, who: &str) -> Verdict {
+        text("the name of a role", &role.name, NAME)?;
+        let Count { min, max } = role.count;
+        if min == 0 || max > MEMBERS || min > max {
+            let subject = format!("{who} asks for {min} to {max} members");
+            return refuse(Rule::OutOfRange, subject, format!("use a range within 1 to {MEMBERS}"));
+        }
+        if role.shapes.is_empty() || role.shapes.len() > SHAPES {
+            return refuse(Rule::OutOfRange, format!("{who} accepts {} shapes", role.shapes.len()), format!("use 1 to {SHAPES}"));
+        }
+        for shape in &role.shapes {
+            if shape.devices == 0 || shape.devices > MEMBERS {
+                return refuse(Rule::OutOfRange, format!("{who} asks for {} devices a member", shape.devices), "use at least one");
+            }
+            if shape.share == 0 || shape.share > WHOLE {
+                return refuse(Rule::OutOfRange, format!("{who} asks for {} thousandths of a device", shape.share), format!("use 1 to {WHOLE}"));
+            }
+            if shape.share < WHOLE && (shape.devices != 1 || shape.within.is_some()) {
+                let subject = format!("{who} asks for a share of several devices, or of devices close together");
+                return refuse(Rule::Malformed, subject, "ask for a share of one device, or for whole devices");
+            }
+            if shape.share < WHOLE && !self.capabilities.shares {
+                return refuse(Rule::NeverFits, format!("{who} asks for a share of a device"), "this world grants whole devices only");
+            }
+            if let Some(kind) = shape.kind.as_ref().filter(|kind| self.state.cluster.kind(kind).is_none()) {
+                return refuse(Rule::UnknownName, format!("{who} asks for unknown kind {kind}"), self.kinds_remedy());
+            }
+            if let Some(level) = shape.within.as_ref().filter(|level| self.state.cluster.level(level).is_none()) {
+                let mut names: Vec<&str> = self.state.cluster.settings.levels.iter().map(|level| level.name.as_str()).collect();
+                names.extend(["node", "island"]);
+                let subject = format!("{who} wants to be within one {level}, which is no level or link here");
+                return refuse(Rule::UnknownName, subject, format!("levels are {}", names.join(", ")));
+            }
+        }
+        Ok(())
+    }
+
+    fn accept_ceiling(&self, spec: &JobSpec, stage: &StageSpec, who: &str) -> Verdict {
+        let tenant = self.state.ledger.find(&spec.tenant).expect("just seen");
+        if self.state.ledger.tenant(tenant).spec.quotas.is_empty() {
+            return Ok(());
+        }
+        for role in &stage.roles {
+            let mut closed = None;
+            for shape in &role.shapes {
+                let Some(kind) = shape.kind.as_ref().and_then(|kind| self.state.cluster.kind(kind)) else {
+                    closed = None; // any kind: some may have no ceiling; the plan decides
+                    break;
+                };
+                let needs = u64::from(role.count.min) * u64::from(shape.devices) * u64::from(shape.share);
+                match self.state.ledger.account(tenant, kind).ceiling {
+                    Some(ceiling) if needs > ceiling => closed = Some((shape, ceiling)),
+                    _ => {
+                        closed = None;
+                        break;
+                    }
+                }
+            }
+            if let Some((shape, ceiling)) = closed {
+                let kind = shape.kind.as_deref().unwrap_or("devices");
+                let fits = ceiling / (u64::from(shape.devices) * u64::from(shape.share));
+                let asked = role.count.min;
+                let subject = format!("{who} asks for {asked} members on {kind}, tenant {} may use {} {kind}", spec.tenant, ceiling / 1000);
+                return refuse(Rule::AboveCeiling, subject, format!("ask for {fits} members or fewer, or have the ceiling raised"));
+            }
+        }
+        Ok(())
+    }
+}

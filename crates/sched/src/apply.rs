@@ -1,0 +1,87 @@
+//! Second verb: an event changes the state, and cannot fail.
+//!
+//! Whatever could go wrong was refused by `accept` or by `check`; what is left are invariants, and a broken
+//! invariant ends the process (the journal brings it back). Nothing here asks a policy, reads a clock or draws a
+//! number, so replaying a journal gives the same state on any machine, under any policy.
+
+mod allocations;
+mod jobs;
+mod nodes;
+
+use crate::free::Free;
+use crate::scheduler::Scheduler;
+use consort_types::*;
+use std::hash::{Hash, Hasher};
+
+impl Scheduler {
+    /// Makes an event part of the state.
+    pub fn apply(&mut self, event: &Event) {
+        let mut chain = Digest::seeded(self.state.chain);
+        event.hash(&mut chain);
+        self.state.chain = chain.finish();
+        self.state.seen += 1;
+        assert!(event.at >= self.state.now, "events are stamped in order");
+        self.state.now = event.at;
+        match &event.fact {
+            Fact::Planned(plan) => self.apply_plan(plan),
+            Fact::Accepted(input) => self.apply_input(input),
+        }
+    }
+
+    fn apply_input(&mut self, input: &Input) {
+        self.stirred |= !matches!(input, Input::Started(_));
+        match input {
+            Input::Configure(settings) => {
+                self.state.cluster.settings = settings.clone();
+                self.state.cluster.make += 1;
+            }
+            Input::SetKind(kind) => {
+                self.state.cluster.set_kind(kind);
+                self.free.rebuild(&self.state.cluster);
+            }
+            Input::SetTenant(tenant) => {
+                let cluster = &self.state.cluster;
+                self.state.ledger.set(tenant, |name| cluster.kind(name));
+            }
+            Input::SetQueue(queue) => self.state.queues.set(queue),
+            Input::Drain(node) => self.set_drained(*node, true),
+            Input::Undrain(node) => self.set_drained(*node, false),
+            Input::Submit(spec) => self.submit(spec),
+            Input::Cancel(job) => self.end_job(*job, crate::state::jobs::Ending::Cancelled),
+            Input::Pause(job) => self.pause(*job),
+            Input::Resume(job) => self.resume(*job),
+            Input::NodeJoined(spec) => self.join(spec),
+            Input::NodeSilent(node) => self.suspect(*node),
+            Input::NodeReturned(node) => self.unsuspect(*node),
+            Input::NodeFenced(node) => self.fence(*node),
+            Input::ForeignUse { node, shares } => self.set_foreign(*node, shares),
+            Input::Started(allocation) => self.started(*allocation),
+            Input::StartRefused { allocation, why } => self.start_refused(*allocation, why),
+            Input::Ended { allocation, outcome } => self.allocation_ended(*allocation, *outcome),
+        }
+    }
+
+    fn apply_plan(&mut self, plan: &Plan) {
+        for change in &plan.moves {
+            match change {
+                Move::Start { ask, placement, after } => self.start(*ask, placement, after),
+                Move::Stop { allocation, cause } => self.stop_for(*allocation, *cause),
+                Move::Fence { node } => self.fence(*node),
+            }
+        }
+        if let Some(slot) = &plan.slot {
+            self.state.slot.clone_from(slot);
+        }
+    }
+
+    /// Brings the free index in step with one device.
+    pub(crate) fn sync_device(&mut self, id: DeviceId) {
+        let unheld = self.state.cluster.unheld(id);
+        self.free.set(&self.state.cluster, id, unheld);
+    }
+
+    /// Whether what is derived still equals what would be derived afresh. For tests and the swarm.
+    pub fn indexes_are_true(&self) -> bool {
+        self.free == Free::of(&self.state.cluster)
+    }
+}

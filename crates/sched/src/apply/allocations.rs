@@ -1,0 +1,326 @@
+//! Devices are granted, promised, held, given back and passed on.
+//!
+//! A device moves between three conditions: held by an allocation, promised by one allocation to another, free.
+//! It becomes free only when its release has been observed or its node has been fenced.
+
+use crate::scheduler::Scheduler;
+use crate::state::jobs::*;
+use consort_types::*;
+
+/// No wait between two attempts grows beyond this.
+const LONGEST_BACKOFF: Span = Span::seconds(3600);
+/// First wait after the world refused a start.
+const REFUSED_BACKOFF: Span = Span::seconds(5);
+
+impl Scheduler {
+    pub(super) fn phase(&self, id: AllocationId) -> Option<Phase> {
+        self.state.jobs.allocation(id).map(|allocation| allocation.phase)
+    }
+
+    fn ask_mut(&mut self, id: AskId) -> &mut Ask {
+        self.state.jobs.get_mut(id.job).and_then(|job| job.ask_mut(id)).expect("accept and check saw it")
+    }
+
+    pub(super) fn set_last(&mut self, id: AskId, last: Last) {
+        self.ask_mut(id).last = last;
+    }
+
+    pub(super) fn start(&mut self, id: AskId, placement: &Placement, after: &[AllocationId]) {
+        let attempt = self.state.jobs.ask(id).expect("check saw it").attempt + 1;
+        let allocation = AllocationId { ask: id, attempt };
+        let tenant = self.state.jobs.get(id.job).expect("check saw it").tenant;
+        let mut owed = vec![];
+        for grant in &placement.grants {
+            let now = self.hold_now(grant, after, &mut owed);
+            let kind = self.state.cluster.device(grant.device).kind;
+            let account = self.state.ledger.account_mut(tenant, kind);
+            account.committed += u64::from(grant.share);
+            account.held += u64::from(now);
+        }
+        for &giver in after {
+            let ask = self.ask_mut(giver.ask);
+            ask.allocation_mut().expect("check saw it").pledges.push(allocation);
+        }
+        let (held_since, placement) = (self.state.now, placement.clone());
+        let is_paid = owed.is_empty();
+        let granted = Allocation { phase: Phase::Planned, placement, held_since, owed, pledges: vec![] };
+        self.unwait(id, AskState::Granted(Box::new(granted)));
+        self.ask_mut(id).attempt = attempt;
+        self.state.jobs.granted.insert(id);
+        if is_paid {
+            self.begin(allocation);
+        }
+    }
+
+    /// Takes what is free of a grant now and notes who owes the rest. Returns the thousandths taken.
+    fn hold_now(&mut self, grant: &Grant, after: &[AllocationId], owed: &mut Vec<Owed>) -> u16 {
+        let (free, free_memory) = self.state.cluster.unheld(grant.device);
+        let share = (free.max(0) as u16).min(grant.share);
+        let memory_bytes = (free_memory.max(0) as u64).min(grant.memory_bytes);
+        let now = if after.is_empty() { *grant } else { Grant { share, memory_bytes, ..*grant } };
+        self.state.cluster.hold(&now);
+        self.sync_device(grant.device);
+        let mut missing = Grant { share: grant.share - now.share, memory_bytes: grant.memory_bytes - now.memory_bytes, ..*grant };
+        for &by in after {
+            if missing.share == 0 && missing.memory_bytes == 0 {
+                break;
+            }
+            let spare = self.state.unpledged(by, grant.device);
+            let part = Grant {
+                share: missing.share.min(spare.share),
+                memory_bytes: missing.memory_bytes.min(spare.memory_bytes),
+                ..*grant
+            };
+            if part.share > 0 || part.memory_bytes > 0 {
+                owed.push(Owed { by, grant: part });
+                missing.share -= part.share;
+                missing.memory_bytes -= part.memory_bytes;
+            }
+        }
+        assert!(missing.share == 0 && missing.memory_bytes == 0, "check lets through only what can be paid");
+        now.share
+    }
+
+    /// It holds everything: the world may bring it up.
+    fn begin(&mut self, id: AllocationId) {
+        let now = self.state.now;
+        let allocation = self.ask_mut(id.ask).allocation_mut().expect("it is granted");
+        (allocation.phase, allocation.held_since) = (Phase::Starting, now);
+        self.changed.push(id);
+    }
+
+    pub(super) fn started(&mut self, id: AllocationId) {
+        let now = self.state.now;
+        let ask = self.ask_mut(id.ask);
+        ask.first_started.get_or_insert(now);
+        ask.refusals = 0;
+        ask.allocation_mut().expect("accept saw it").phase = Phase::Running { since: now };
+        let job = self.state.jobs.get(id.ask.job).expect("accept saw it");
+        if let Some(limit) = job.spec.time_limit {
+            self.state.jobs.limits.insert((now + limit, id));
+        }
+    }
+
+    pub(super) fn stop_for(&mut self, id: AllocationId, cause: StopCause) {
+        let ran = matches!(self.phase(id), Some(Phase::Running { .. }));
+        match cause {
+            StopCause::Preempted { by } => self.set_last(id.ask, Last::Preempted(by)),
+            StopCause::Yield => self.set_last(id.ask, Last::Ended(Outcome::Stopped)),
+            StopCause::TimeLimit => return self.end_job(id.ask.job, Ending::Failed),
+        }
+        self.ask_mut(id.ask).preemptions += u32::from(ran);
+        self.stop(id, Then::Requeue);
+    }
+
+    /// Tells the world to end it; or, if the world never heard of it, ends it.
+    pub(super) fn stop(&mut self, id: AllocationId, then: Then) {
+        match self.phase(id).expect("it is granted") {
+            Phase::Planned => self.withdraw(id, Last::Nothing),
+            Phase::Starting => self.release_later(id, None, then),
+            Phase::Running { since } => self.release_later(id, Some(since), then),
+            Phase::Releasing { ran_since, .. } => {
+                // Already on its way; only the verdict may become final.
+                let allocation = self.ask_mut(id.ask).allocation_mut().expect("it is granted");
+                if then == Then::JobEnds {
+                    allocation.phase = Phase::Releasing { ran_since, then };
+                }
+            }
+        }
+    }
+
+    fn release_later(&mut self, id: AllocationId, ran_since: Option<Time>, then: Then) {
+        self.forget_limit(id, ran_since);
+        let tenant = self.state.jobs.get(id.ask.job).expect("it is granted").tenant;
+        let allocation = self.ask_mut(id.ask).allocation_mut().expect("it is granted");
+        allocation.phase = Phase::Releasing { ran_since, then };
+        let grants = allocation.placement.grants.clone();
+        for grant in grants {
+            let kind = self.state.cluster.device(grant.device).kind;
+            self.state.ledger.account_mut(tenant, kind).leaving += u64::from(grant.share);
+        }
+        self.changed.push(id);
+    }
+
+    fn forget_limit(&mut self, id: AllocationId, ran_since: Option<Time>) {
+        let limit = self.state.jobs.get(id.ask.job).and_then(|job| job.spec.time_limit);
+        if let (Some(since), Some(limit)) = (ran_since, limit) {
+            self.state.jobs.limits.remove(&(since + limit, id));
+        }
+    }
+
+    /// Takes back a promise that the world never heard of.
+    pub(super) fn withdraw(&mut self, id: AllocationId, last: Last) {
+        assert_eq!(self.phase(id), Some(Phase::Planned));
+        let mut allocation = self.take_allocation(id.ask);
+        let owed = std::mem::take(&mut allocation.owed);
+        self.give_back(id, &allocation, &allocation.placement.grants, &owed);
+        self.set_last(id.ask, last);
+        self.again(id.ask, Time(i64::MIN));
+    }
+
+    pub(super) fn start_refused(&mut self, id: AllocationId, why: &str) {
+        let phase = self.phase(id).expect("accept saw it");
+        let allocation = self.take_allocation(id.ask);
+        self.give_back(id, &allocation, &allocation.placement.grants, &[]);
+        if let Phase::Releasing { then, .. } = phase {
+            return self.after_release(id.ask, then, false);
+        }
+        let now = self.state.now;
+        let ask = self.ask_mut(id.ask);
+        ask.refusals += 1;
+        ask.last = Last::Refused(why.into());
+        let wait = doubled(REFUSED_BACKOFF, ask.refusals);
+        self.again(id.ask, now + wait);
+    }
+
+    pub(super) fn allocation_ended(&mut self, id: AllocationId, outcome: Outcome) {
+        let phase = self.phase(id).expect("accept saw it");
+        let allocation = self.take_allocation(id.ask);
+        self.give_back(id, &allocation, &allocation.placement.grants, &[]);
+        let ran_since = match phase {
+            Phase::Running { since } => Some(since),
+            Phase::Releasing { ran_since, .. } => ran_since,
+            Phase::Planned | Phase::Starting => None,
+        };
+        self.forget_limit(id, ran_since);
+        if let Some(since) = ran_since {
+            self.serve(id.ask, &allocation, since);
+        }
+        let is_service = self.is_service(id.ask);
+        match (phase, outcome) {
+            (Phase::Releasing { then: Then::JobEnds, .. }, _) => self.ask_done(id.ask),
+            (_, Outcome::Succeeded) if !is_service => self.ask_done(id.ask),
+            (Phase::Releasing { then, .. }, _) => self.after_release(id.ask, then, ran_since.is_some()),
+            (_, Outcome::Failed { .. }) => self.failed(id.ask, outcome),
+            (_, Outcome::Stopped | Outcome::Succeeded) => {
+                self.set_last(id.ask, Last::Ended(outcome));
+                self.after_release(id.ask, Then::Requeue, ran_since.is_some());
+            }
+        }
+    }
+
+    fn is_service(&self, id: AskId) -> bool {
+        let job = self.state.jobs.get(id.job).expect("it is granted");
+        matches!(job.spec.stages[usize::from(id.stage)].form, Form::Service { .. })
+    }
+
+    fn failed(&mut self, id: AskId, outcome: Outcome) {
+        let (now, is_service) = (self.state.now, self.is_service(id));
+        let spec = self.state.jobs.get(id.job).expect("it is granted").spec.clone();
+        let ask = self.ask_mut(id);
+        ask.failures += 1;
+        ask.last = Last::Ended(outcome);
+        if ask.failures > spec.retries && !is_service {
+            self.unwait(id, AskState::Done);
+            return self.end_job(id.job, Ending::Failed);
+        }
+        ask.restarts += 1;
+        let wait = doubled(spec.backoff, ask.failures);
+        self.again(id, now + wait);
+    }
+
+    fn after_release(&mut self, id: AskId, then: Then, ran: bool) {
+        match then {
+            Then::JobEnds => self.ask_done(id),
+            Then::Requeue => {
+                self.ask_mut(id).restarts += u32::from(ran);
+                self.again(id, Time(i64::MIN));
+            }
+        }
+    }
+
+    /// Back to waiting; or to being blocked, when the job was paused meanwhile.
+    fn again(&mut self, id: AskId, not_before: Time) {
+        let ask = self.ask_mut(id);
+        ask.state = AskState::Blocked;
+        ask.not_before = not_before;
+        if self.state.jobs.get(id.job).is_some_and(|job| job.ending.is_some()) {
+            return self.ask_done(id);
+        }
+        self.unblock(id.job);
+    }
+
+    fn take_allocation(&mut self, id: AskId) -> Box<Allocation> {
+        self.state.jobs.granted.remove(&id);
+        match std::mem::replace(&mut self.ask_mut(id).state, AskState::Blocked) {
+            AskState::Granted(allocation) => allocation,
+            _ => unreachable!("accept and check saw that {id} is granted"),
+        }
+    }
+
+    fn serve(&mut self, id: AskId, allocation: &Allocation, since: Time) {
+        let ran = self.state.now - since;
+        let thousandths: i128 = allocation.placement.grants.iter().map(|grant| i128::from(grant.share)).sum();
+        let ask = self.ask_mut(id);
+        ask.served = ask.served + ran;
+        ask.attained += thousandths * i128::from(ran.0);
+    }
+
+    /// The fenced node's part of an allocation is gone; if that was all of it, so is the allocation.
+    pub(super) fn lose_grants_on(&mut self, id: AllocationId, node: NodeId) {
+        let cluster = &self.state.cluster;
+        let allocation = self.state.jobs.allocation(id).expect("it is granted").clone();
+        let (lost, left): (Vec<Grant>, Vec<Grant>) =
+            allocation.placement.grants.iter().partition(|grant| cluster.device(grant.device).node == node);
+        if left.is_empty() {
+            return self.allocation_ended(id, Outcome::Stopped);
+        }
+        self.give_back(id, &allocation, &lost, &[]);
+        self.ask_mut(id.ask).allocation_mut().expect("it is granted").placement.grants = left;
+    }
+
+    /// Returns grants of an allocation: pays what was promised from them, settles the account, frees the rest.
+    /// `owed` are parts it never held.
+    fn give_back(&mut self, id: AllocationId, allocation: &Allocation, grants: &[Grant], owed: &[Owed]) {
+        let tenant = self.state.jobs.get(id.ask.job).expect("it is granted").tenant;
+        let is_leaving = matches!(allocation.phase, Phase::Releasing { .. });
+        for grant in grants {
+            let mut held = *grant;
+            for part in owed.iter().filter(|part| part.grant.device == grant.device) {
+                held.share -= part.grant.share;
+                held.memory_bytes -= part.grant.memory_bytes;
+            }
+            self.state.cluster.release(&held);
+            let kind = self.state.cluster.device(grant.device).kind;
+            let account = self.state.ledger.account_mut(tenant, kind);
+            account.held -= u64::from(held.share);
+            account.committed -= u64::from(grant.share);
+            account.leaving -= if is_leaving { u64::from(grant.share) } else { 0 };
+            let span = (self.state.now - allocation.held_since).0.max(0) as u128;
+            account.usage_device_ms += (span * u128::from(held.share) / 1_000_000_000) as u64;
+        }
+        for &beneficiary in &allocation.pledges {
+            self.pay(id, beneficiary, grants);
+        }
+        for grant in grants {
+            self.sync_device(grant.device);
+        }
+    }
+
+    /// Passes on what was promised, if whoever it was promised to still waits for it.
+    fn pay(&mut self, giver: AllocationId, to: AllocationId, grants: &[Grant]) {
+        if self.phase(to) != Some(Phase::Planned) {
+            return;
+        }
+        let tenant = self.state.jobs.get(to.ask.job).expect("it is planned").tenant;
+        let allocation = self.ask_mut(to.ask).allocation_mut().expect("it is planned");
+        let is_paid = |part: &Owed| part.by == giver && grants.iter().any(|grant| grant.device == part.grant.device);
+        let (paid, owed): (Vec<Owed>, Vec<Owed>) = std::mem::take(&mut allocation.owed).into_iter().partition(is_paid);
+        let complete = owed.is_empty();
+        allocation.owed = owed;
+        for part in paid {
+            self.state.cluster.hold(&part.grant);
+            let kind = self.state.cluster.device(part.grant.device).kind;
+            self.state.ledger.account_mut(tenant, kind).held += u64::from(part.grant.share);
+        }
+        if complete {
+            self.begin(to);
+        }
+    }
+}
+
+/// `base`, doubled for each time after the first.
+fn doubled(base: Span, times: u32) -> Span {
+    let factor = 1i64 << (times.saturating_sub(1)).min(40);
+    base.times(factor).min(LONGEST_BACKOFF.max(base))
+}

@@ -1,0 +1,206 @@
+//! Jobs are submitted, wait for each other, are paused, resumed and ended.
+
+use crate::scheduler::{Ended, Scheduler};
+use crate::state::jobs::{Ask, AskState, Ending, Job, Last, Stage, Then};
+use consort_types::*;
+use std::sync::Arc;
+
+impl Scheduler {
+    pub(super) fn submit(&mut self, spec: &Arc<JobSpec>) {
+        let state = &mut self.state;
+        let id = state.jobs.next_id();
+        let mut first = 0;
+        let stages: Vec<Stage> = spec
+            .stages
+            .iter()
+            .map(|stage| {
+                let class = state.classes.enter(&stage.roles, &state.cluster);
+                let count = stage.form.asks();
+                let entry = Stage { class, first, count, done: 0 };
+                first += count;
+                entry
+            })
+            .collect();
+        let ask = Ask {
+            state: AskState::Blocked,
+            attempt: 0,
+            failures: 0,
+            refusals: 0,
+            restarts: 0,
+            preemptions: 0,
+            first_started: None,
+            waited: Span::ZERO,
+            served: Span::ZERO,
+            attained: 0,
+            queued: state.now,
+            spell: Span::ZERO,
+            not_before: Time(i64::MIN),
+            last: Last::Nothing,
+        };
+        let after: Vec<Dependency> =
+            spec.after.iter().copied().filter(|dependency| state.jobs.get(dependency.job).is_some()).collect();
+        let hopeless = spec.after.iter().any(|dependency| {
+            state.jobs.ending(dependency.job).is_some_and(|ending| !ending.satisfies(dependency.when))
+        });
+        for dependency in &after {
+            state.jobs.get_mut(dependency.job).expect("just seen").dependents.push(id);
+        }
+        let tenant = state.ledger.find(&spec.tenant).expect("accept admits only known tenants");
+        let queue = state.queues.find(&spec.queue).expect("accept admits only known queues");
+        let (submitted, spec, asks) = (state.now, spec.clone(), vec![ask; first as usize]);
+        let dependents = vec![];
+        state.jobs.insert(Job {
+            id,
+            spec,
+            tenant,
+            queue,
+            submitted,
+            paused: false,
+            ending: None,
+            stages,
+            asks,
+            after,
+            dependents,
+        });
+        if hopeless { self.end_job(id, Ending::Cancelled) } else { self.unblock(id) }
+    }
+
+    /// Everything in the job that has nothing left to wait for begins to wait for devices.
+    pub(super) fn unblock(&mut self, id: JobId) {
+        let Some(job) = self.state.jobs.get_mut(id) else { return };
+        if job.paused || job.ending.is_some() || !job.after.is_empty() {
+            return;
+        }
+        let now = self.state.now;
+        let mut ready = vec![];
+        for stage in 0..job.stages.len() {
+            if !job.stage_ready(stage) {
+                continue;
+            }
+            for task in 0..job.stages[stage].count {
+                let ask = &mut job.asks[(job.stages[stage].first + task) as usize];
+                if matches!(ask.state, AskState::Blocked) {
+                    ask.state = AskState::Waiting;
+                    ask.queued = now;
+                    ready.push(AskId { job: id, stage: stage as u16, task });
+                }
+            }
+        }
+        for ask in ready {
+            self.state.jobs.waiting.insert(ask);
+            self.lines.arrive(ask);
+        }
+    }
+
+    /// Waits no longer: it starts, is held back or is over.
+    pub(super) fn unwait(&mut self, id: AskId, into: AskState) {
+        let now = self.state.now;
+        self.state.jobs.waiting.remove(&id);
+        let ask = self.state.jobs.get_mut(id.job).and_then(|job| job.ask_mut(id)).expect("it waits");
+        if matches!(ask.state, AskState::Waiting) {
+            ask.spell = now - ask.queued;
+            ask.waited = ask.waited + ask.spell;
+        }
+        ask.state = into;
+    }
+
+    fn asks_of(&self, id: JobId) -> Vec<AskId> {
+        self.state.jobs.get(id).map_or(vec![], |job| (0..job.asks.len()).map(|index| job.ask_id(index)).collect())
+    }
+
+    pub(super) fn pause(&mut self, id: JobId) {
+        self.state.jobs.get_mut(id).expect("accept saw it").paused = true;
+        for ask in self.asks_of(id) {
+            self.set_aside(ask, Then::Requeue);
+        }
+    }
+
+    pub(super) fn resume(&mut self, id: JobId) {
+        self.state.jobs.get_mut(id).expect("accept saw it").paused = false;
+        self.unblock(id);
+    }
+
+    /// Takes an ask out of whatever it is doing.
+    fn set_aside(&mut self, id: AskId, then: Then) {
+        let rest = if then == Then::JobEnds { AskState::Done } else { AskState::Blocked };
+        let Some(ask) = self.state.jobs.ask(id) else { return };
+        match &ask.state {
+            AskState::Done => {}
+            AskState::Blocked | AskState::Waiting => self.unwait(id, rest),
+            AskState::Granted(_) => {
+                let allocation = AllocationId { ask: id, attempt: ask.attempt };
+                self.stop(allocation, then);
+            }
+        }
+    }
+
+    /// The job is going to end this way. It leaves the state once it holds nothing any more.
+    pub(super) fn end_job(&mut self, id: JobId, ending: Ending) {
+        let Some(job) = self.state.jobs.get_mut(id) else { return };
+        if job.ending.is_some() {
+            return; // the first verdict stands
+        }
+        job.ending = Some(ending);
+        for ask in self.asks_of(id) {
+            self.set_aside(ask, Then::JobEnds);
+        }
+        self.leave_if_over(id);
+    }
+
+    /// An ask has done what it was for.
+    pub(super) fn ask_done(&mut self, id: AskId) {
+        let job = self.state.jobs.get_mut(id.job).expect("it holds an allocation");
+        let index = job.index(id).expect("it holds an allocation");
+        job.asks[index].state = AskState::Done;
+        if job.ending.is_some() {
+            return self.leave_if_over(id.job);
+        }
+        let stage = &mut job.stages[usize::from(id.stage)];
+        stage.done += 1;
+        if stage.done < stage.count {
+            return;
+        }
+        if job.work_done() { self.end_job(id.job, Ending::Succeeded) } else { self.unblock(id.job) }
+    }
+
+    /// Removes a job whose end is decided and that holds nothing, and tells those that waited for it.
+    pub(super) fn leave_if_over(&mut self, id: JobId) {
+        let Some(job) = self.state.jobs.get(id) else { return };
+        let Some(ending) = job.ending else { return };
+        if job.asks.iter().any(|ask| matches!(ask.state, AskState::Granted(_))) {
+            return;
+        }
+        let job = self.state.jobs.remove(id, ending);
+        for stage in &job.stages {
+            self.state.classes.leave(stage.class);
+        }
+        let sum = |part: fn(&Ask) -> Span| job.asks.iter().fold(Span::ZERO, |sum, ask| sum + part(ask));
+        self.ended.push(Ended {
+            job: id,
+            submitted: job.submitted,
+            started: job.asks.iter().filter_map(|ask| ask.first_started).min(),
+            ended: self.state.now,
+            ending,
+            waited: sum(|ask| ask.waited),
+            served: sum(|ask| ask.served),
+            restarts: job.asks.iter().map(|ask| ask.restarts).sum(),
+            preemptions: job.asks.iter().map(|ask| ask.preemptions).sum(),
+            spec: job.spec,
+        });
+        for dependency in &job.after {
+            if let Some(other) = self.state.jobs.get_mut(dependency.job) {
+                other.dependents.retain(|&dependent| dependent != id);
+            }
+        }
+        for dependent in job.dependents {
+            self.settle_dependency(dependent, id, ending);
+        }
+    }
+
+    fn settle_dependency(&mut self, dependent: JobId, on: JobId, ending: Ending) {
+        let Some(job) = self.state.jobs.get_mut(dependent) else { return };
+        let hopeless = job.after.iter().any(|dependency| dependency.job == on && !ending.satisfies(dependency.when));
+        job.after.retain(|dependency| dependency.job != on);
+        if hopeless { self.end_job(dependent, Ending::Cancelled) } else { self.unblock(dependent) }
+    }
+}

@@ -1,0 +1,83 @@
+//! Nodes come, go silent, return, are fenced and drained.
+
+use crate::scheduler::Scheduler;
+use crate::state::cluster::Health;
+use crate::state::jobs::{Last, Phase, Then};
+use consort_types::*;
+
+impl Scheduler {
+    pub(super) fn join(&mut self, spec: &NodeSpec) {
+        self.state.cluster.join(spec);
+        self.free.rebuild(&self.state.cluster);
+    }
+
+    pub(super) fn set_drained(&mut self, node: NodeId, drained: bool) {
+        self.state.cluster.nodes[node.index()].drained = drained;
+        self.sync_node(node);
+    }
+
+    pub(super) fn suspect(&mut self, node: NodeId) {
+        let cluster = &mut self.state.cluster;
+        let fence_at = self.state.now + cluster.settings.lease + cluster.settings.margin;
+        cluster.nodes[node.index()].health = Health::Suspect { fence_at };
+        cluster.suspects.insert((fence_at, node));
+        self.sync_node(node);
+    }
+
+    pub(super) fn unsuspect(&mut self, node: NodeId) {
+        self.forget_suspicion(node);
+        self.state.cluster.nodes[node.index()].health = Health::Up;
+        self.sync_node(node);
+    }
+
+    fn forget_suspicion(&mut self, node: NodeId) {
+        if let Health::Suspect { fence_at } = self.state.cluster.nodes[node.index()].health {
+            self.state.cluster.suspects.remove(&(fence_at, node));
+        }
+    }
+
+    /// Nothing runs on the node any more. What it held is released; a gang that had a member there is over.
+    pub(super) fn fence(&mut self, node: NodeId) {
+        self.forget_suspicion(node);
+        self.state.cluster.nodes[node.index()].health = Health::Fenced;
+        self.sync_node(node);
+        let touched: Vec<AllocationId> = self.allocations_on(node).collect();
+        // Those that were only promised devices there come first: they must not be paid from what is lost.
+        let is_planned = |scheduler: &Self, id| scheduler.phase(id) == Some(Phase::Planned);
+        let (planned, live): (Vec<_>, Vec<_>) = touched.into_iter().partition(|&id| is_planned(self, id));
+        for id in planned {
+            self.withdraw(id, Last::NodeLost(node));
+        }
+        for id in live {
+            self.set_last(id.ask, Last::NodeLost(node));
+            self.stop(id, Then::Requeue);
+            self.lose_grants_on(id, node);
+        }
+        for device in self.state.cluster.nodes[node.index()].devices().map(DeviceId) {
+            self.state.cluster.devices[device.index()].foreign = 0; // who knows; it will report when it joins
+            self.sync_device(device);
+        }
+    }
+
+    fn allocations_on(&self, node: NodeId) -> impl Iterator<Item = AllocationId> + '_ {
+        let cluster = &self.state.cluster;
+        self.state.jobs.granted.iter().filter_map(move |&ask| {
+            let found = self.state.jobs.ask(ask)?;
+            let grants = &found.allocation()?.placement.grants;
+            let here = grants.iter().any(|grant| cluster.device(grant.device).node == node);
+            here.then_some(AllocationId { ask, attempt: found.attempt })
+        })
+    }
+
+    pub(super) fn set_foreign(&mut self, node: NodeId, shares: &[u16]) {
+        for (device, &share) in self.state.cluster.nodes[node.index()].devices().zip(shares) {
+            self.state.cluster.devices[device as usize].foreign = share;
+            self.sync_device(DeviceId(device));
+        }
+    }
+
+    fn sync_node(&mut self, node: NodeId) {
+        let usable = self.state.cluster.nodes[node.index()].usable();
+        self.free.set_usable(&self.state.cluster, node, usable);
+    }
+}

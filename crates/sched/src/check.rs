@@ -1,0 +1,267 @@
+//! Judges a finished plan. Written apart from the draft, so that one error cannot fool both.
+//!
+//! Costs what the plan costs: it keeps a small ledger of the devices that the plan touches and believes only
+//! `held` in the cluster, never the free index. [`audit`] is the full check of everything, for the swarm.
+
+pub(crate) mod audit;
+
+use crate::class::{ClassRole, ClassShape};
+use crate::state::State;
+use crate::state::cluster::{Cluster, Level, NO_ISLAND};
+use crate::state::jobs::{AskState, Phase};
+use consort_types::*;
+use std::collections::BTreeMap;
+
+/// A plan broke a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// Which rule.
+    pub rule: Breach,
+    /// Which of the plan's moves.
+    pub index: usize,
+}
+
+/// The rules a plan must keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Breach {
+    /// It was made for another state.
+    Outdated,
+    /// Only something that waits, and does not back off, can be started; and only once.
+    NotWaiting,
+    /// Only something that runs or is starting can be stopped, by this attempt, and only once.
+    NotStoppable,
+    /// Guaranteed work is never taken back.
+    Guaranteed,
+    /// This world cannot interrupt work.
+    CannotPreempt,
+    /// This world cannot grant a part of a device.
+    CannotShare,
+    /// Every role must be filled, within its range.
+    NotWhole,
+    /// The device is of another kind, has too little memory, or another share was asked for.
+    WrongShape,
+    /// The members of a role, or the devices of a member, are further apart than asked.
+    TooFarApart,
+    /// The node takes no new work.
+    NodeNotUsable,
+    /// Somebody else has, or was promised, a part of it.
+    Overlap,
+    /// Devices may be promised only by what the same plan stops.
+    NotGiven,
+    /// A tenant would hold more than its ceiling.
+    Ceiling,
+    /// A policy remembers too much.
+    SlotTooLarge,
+    /// Only a suspect node whose time is up is fenced, only an attempt over its limit is ended for that.
+    NotDue,
+}
+
+/// More than this a policy may not remember: it would be written with every plan.
+const SLOT_WORDS: usize = 65_536;
+
+/// Whether a plan may be committed.
+pub(crate) fn check(state: &State, capabilities: Capabilities, plan: &Plan, now: Time) -> Result<(), Broken> {
+    let broken = |rule, index| Err(Broken { rule, index });
+    if plan.based_on != state.seen {
+        return broken(Breach::Outdated, 0);
+    }
+    if plan.slot.as_ref().is_some_and(|slot| slot.words.len() > SLOT_WORDS) {
+        return broken(Breach::SlotTooLarge, 0);
+    }
+    let mut touched = Touched::default();
+    for (index, change) in plan.moves.iter().enumerate() {
+        let verdict = match change {
+            Move::Start { ask, placement, after } => {
+                start(state, capabilities, &mut touched, *ask, placement, after, now)
+            }
+            Move::Stop { allocation, cause } => stop(state, capabilities, &mut touched, *allocation, *cause, now),
+            Move::Fence { node } => fence(state, *node, now),
+        };
+        if let Err(rule) = verdict {
+            return broken(rule, index);
+        }
+    }
+    Ok(())
+}
+
+/// What the plan has done so far.
+#[derive(Default)]
+struct Touched {
+    /// Thousandths and memory left on a device that nobody holds.
+    left: BTreeMap<DeviceId, (i32, i64)>,
+    /// The same of what stopped allocations will give back.
+    given: BTreeMap<(AllocationId, DeviceId), (i32, i64)>,
+    stopped: Vec<AllocationId>,
+    started: std::collections::BTreeSet<AskId>,
+    /// Additional commitments.
+    committed: BTreeMap<(TenantId, KindId), u64>,
+}
+
+fn start(
+    state: &State,
+    capabilities: Capabilities,
+    touched: &mut Touched,
+    id: AskId,
+    placement: &Placement,
+    after: &[AllocationId],
+    now: Time,
+) -> Result<(), Breach> {
+    let job = state.jobs.get(id.job).ok_or(Breach::NotWaiting)?;
+    let ask = job.ask(id).ok_or(Breach::NotWaiting)?;
+    let is_ready = matches!(ask.state, AskState::Waiting) && ask.not_before <= now && !job.paused;
+    if !is_ready || !touched.started.insert(id) {
+        return Err(Breach::NotWaiting);
+    }
+    if after.iter().any(|giver| !touched.stopped.contains(giver)) {
+        return Err(Breach::NotGiven);
+    }
+    let class = state.classes.get(job.stages[usize::from(id.stage)].class);
+    if class.roles.len() != placement.fills.len() {
+        return Err(Breach::NotWhole);
+    }
+    let mut rest = placement.grants.as_slice();
+    for (role, fill) in class.roles.iter().zip(&placement.fills) {
+        rest = role_is_kept(&state.cluster, capabilities, role, fill, rest)?;
+    }
+    if !rest.is_empty() {
+        return Err(Breach::NotWhole);
+    }
+    let mut needs: BTreeMap<KindId, (u64, u64)> = BTreeMap::new();
+    for grant in &placement.grants {
+        let device = state.cluster.device(grant.device);
+        if !state.cluster.nodes[device.node.index()].usable() {
+            return Err(Breach::NodeNotUsable);
+        }
+        let own = take(state, touched, job.tenant, grant, after)?;
+        let need = needs.entry(device.kind).or_default();
+        *need = (need.0 + u64::from(grant.share), need.1 + own);
+    }
+    for (kind, (share, own)) in needs {
+        let committed = touched.committed.entry((job.tenant, kind)).or_default();
+        *committed += share;
+        let account = state.ledger.account(job.tenant, kind);
+        if account.ceiling.is_some_and(|ceiling| account.committed + *committed > ceiling + own) {
+            return Err(Breach::Ceiling);
+        }
+    }
+    Ok(())
+}
+
+/// Takes a grant from what is left, then from what the givers give; returns how much its own tenant gives.
+fn take(state: &State, touched: &mut Touched, tenant: TenantId, grant: &Grant, after: &[AllocationId]) -> Result<u64, Breach> {
+    let left = touched.left.entry(grant.device).or_insert_with(|| state.cluster.unheld(grant.device));
+    let mut missing = (i32::from(grant.share), grant.memory_bytes as i64);
+    let draw = |from: &mut (i32, i64), missing: &mut (i32, i64)| {
+        let part = (from.0.max(0).min(missing.0), from.1.max(0).min(missing.1));
+        (from.0, from.1) = (from.0 - part.0, from.1 - part.1);
+        (missing.0, missing.1) = (missing.0 - part.0, missing.1 - part.1);
+        part.0 as u64
+    };
+    draw(left, &mut missing);
+    let mut own = 0;
+    for giver in after {
+        if let Some(given) = touched.given.get_mut(&(*giver, grant.device)) {
+            let drawn = draw(given, &mut missing);
+            let is_own = state.jobs.get(giver.ask.job).is_some_and(|job| job.tenant == tenant);
+            own += if is_own { drawn } else { 0 };
+        }
+    }
+    if missing.0 > 0 || missing.1 > 0 { Err(Breach::Overlap) } else { Ok(own) }
+}
+
+/// One role's part of the grants is what it asked for; returns the grants of the roles behind it.
+fn role_is_kept<'g>(
+    cluster: &Cluster,
+    capabilities: Capabilities,
+    role: &ClassRole,
+    fill: &Fill,
+    grants: &'g [Grant],
+) -> Result<&'g [Grant], Breach> {
+    let shape = role.shapes.get(usize::from(fill.shape)).ok_or(Breach::WrongShape)?;
+    let is_in_range = role.count.min <= fill.count && fill.count <= role.count.max;
+    let total = u64::from(fill.count) * u64::from(shape.devices);
+    if !is_in_range || total > grants.len() as u64 {
+        return Err(Breach::NotWhole);
+    }
+    let (mine, rest) = grants.split_at(total as usize);
+    if shape.share < WHOLE && !capabilities.shares {
+        return Err(Breach::CannotShare);
+    }
+    if mine.iter().any(|grant| grant.device.index() >= cluster.devices.len()) {
+        return Err(Breach::WrongShape);
+    }
+    let kind = cluster.device(mine[0].device).kind; // a role has at least one member, a member one device
+    if mine.iter().any(|grant| !suits(cluster, shape, kind, grant)) {
+        return Err(Breach::WrongShape);
+    }
+    let is_apart = |level, grants: &[Grant]| {
+        let first = domain(cluster, level, grants[0].device);
+        first.is_none() || grants.iter().any(|grant| domain(cluster, level, grant.device) != first)
+    };
+    let members_apart = mine.chunks(shape.devices as usize).any(|member| is_apart(Level::Node, member));
+    if members_apart || shape.within.is_some_and(|level| is_apart(level, mine)) {
+        return Err(Breach::TooFarApart);
+    }
+    Ok(rest)
+}
+
+fn suits(cluster: &Cluster, shape: &ClassShape, kind: KindId, grant: &Grant) -> bool {
+    cluster.device(grant.device).kind == kind
+        && shape.kind.is_none_or(|wanted| wanted == kind)
+        && shape.suits(cluster, kind)
+        && grant.share == shape.share
+        && grant.memory_bytes == shape.memory_on(cluster, kind)
+}
+
+/// The domain a device is in at a level; `None` if it is in no such domain.
+fn domain(cluster: &Cluster, level: Level, id: DeviceId) -> Option<(u32, u32)> {
+    let device = cluster.device(id);
+    match level {
+        Level::Node => Some((device.node.0, 0)),
+        Level::Island => (device.island != NO_ISLAND).then_some((device.node.0, device.island)),
+        Level::Domain(level) => cluster.nodes[device.node.index()].domains.get(usize::from(level)).map(|&d| (d, 0)),
+    }
+}
+
+fn stop(
+    state: &State,
+    capabilities: Capabilities,
+    touched: &mut Touched,
+    id: AllocationId,
+    cause: StopCause,
+    now: Time,
+) -> Result<(), Breach> {
+    let allocation = state.jobs.allocation(id).ok_or(Breach::NotStoppable)?;
+    let is_live = matches!(allocation.phase, Phase::Starting | Phase::Running { .. });
+    if !is_live || touched.stopped.contains(&id) {
+        return Err(Breach::NotStoppable);
+    }
+    let spec = &state.jobs.get(id.ask.job).ok_or(Breach::NotStoppable)?.spec;
+    match (cause, allocation.phase) {
+        (StopCause::TimeLimit, Phase::Running { since }) => {
+            if !spec.time_limit.is_some_and(|limit| now >= since + limit) {
+                return Err(Breach::NotDue);
+            }
+        }
+        (StopCause::TimeLimit, _) => return Err(Breach::NotDue),
+        (StopCause::Preempted { .. } | StopCause::Yield, _) => {
+            if !capabilities.preempts {
+                return Err(Breach::CannotPreempt);
+            }
+            if spec.qos == Qos::Guaranteed {
+                return Err(Breach::Guaranteed);
+            }
+        }
+    }
+    touched.stopped.push(id);
+    for grant in &allocation.placement.grants {
+        let given = touched.given.entry((id, grant.device)).or_default();
+        *given = (given.0 + i32::from(grant.share), given.1 + grant.memory_bytes as i64);
+    }
+    Ok(())
+}
+
+fn fence(state: &State, node: NodeId, now: Time) -> Result<(), Breach> {
+    let is_due = state.cluster.suspects.iter().any(|&(at, suspect)| suspect == node && at <= now);
+    if is_due { Ok(()) } else { Err(Breach::NotDue) }
+}

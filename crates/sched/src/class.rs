@@ -1,0 +1,153 @@
+//! Requests with their names resolved. Jobs that ask for the same thing share one class, so that what is found out
+//! about one of them (it fits nowhere just now) holds for all.
+
+use crate::state::cluster::{Cluster, Level};
+use consort_types::{Count, KindId, Role, WHOLE};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Names a class while any job uses it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ClassId(pub(crate) u32);
+
+/// A request: what one ask needs, role by role.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Class {
+    pub(crate) roles: Vec<ClassRole>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ClassRole {
+    pub count: Count,
+    pub shapes: Vec<ClassShape>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ClassShape {
+    pub kind: Option<KindId>,
+    pub devices: u32,
+    pub share: u16,
+    pub memory_bytes: u64,
+    pub within: Option<Level>,
+}
+
+impl ClassShape {
+    /// The kinds it accepts, in order of id.
+    pub fn kinds(&self, cluster: &Cluster) -> impl Iterator<Item = KindId> + use<> {
+        let all = match self.kind {
+            Some(kind) => kind.0..kind.0 + 1,
+            None => 0..cluster.kinds.len() as u32,
+        };
+        all.map(KindId)
+    }
+
+    /// Whether a device of this kind has the memory it asks for.
+    pub fn suits(&self, cluster: &Cluster, kind: KindId) -> bool {
+        let memory = cluster.memory(kind);
+        memory == 0 || self.memory_bytes <= memory
+    }
+
+    /// Memory that a grant on a device of this kind takes: all of a whole device, the need or the share of a part.
+    pub fn memory_on(&self, cluster: &Cluster, kind: KindId) -> u64 {
+        let memory = cluster.memory(kind);
+        match (self.share, self.memory_bytes) {
+            (WHOLE, _) => memory,
+            (share, 0) => (u128::from(memory) * u128::from(share) / u128::from(WHOLE)) as u64,
+            (_, need) => need.min(memory),
+        }
+    }
+}
+
+impl Class {
+    /// Resolves names; `None` if one is unknown (then `accept` says which).
+    pub(crate) fn compile(roles: &[Role], cluster: &Cluster) -> Option<Class> {
+        let roles = roles.iter().map(|role| {
+            let shapes = role.shapes.iter().map(|shape| {
+                let kind = match &shape.kind {
+                    Some(name) => Some(cluster.kind(name)?),
+                    None => None,
+                };
+                let within = match &shape.within {
+                    Some(name) => Some(cluster.level(name)?),
+                    None => None,
+                };
+                let (devices, share, memory_bytes) = (shape.devices, shape.share, shape.memory_bytes);
+                Some(ClassShape { kind, devices, share, memory_bytes, within })
+            });
+            Some(ClassRole { count: role.count, shapes: shapes.collect::<Option<_>>()? })
+        });
+        Some(Class { roles: roles.collect::<Option<_>>()? })
+    }
+
+    /// Devices of one ask at its widest, by its first shapes: what "width" means to an order.
+    pub fn width(&self) -> u64 {
+        self.roles.iter().map(|role| u64::from(role.count.max) * u64::from(role.shapes[0].devices)).sum()
+    }
+
+    /// Whether any role may be filled to different widths.
+    pub fn is_elastic(&self) -> bool {
+        self.roles.iter().any(|role| role.count.min < role.count.max)
+    }
+}
+
+/// The classes in use.
+#[derive(Clone, Debug, Default, Hash)]
+pub(crate) struct Classes {
+    ids: BTreeMap<Vec<Role>, ClassId>,
+    entries: Vec<Option<Entry>>,
+    spare: Vec<u32>,
+}
+
+#[derive(Clone, Debug, Hash)]
+struct Entry {
+    class: Arc<Class>,
+    roles: Vec<Role>,
+    users: u32,
+    /// The make of cluster for which `accept` found that the class could fit.
+    fits_make: u64,
+}
+
+impl Classes {
+    pub fn get(&self, id: ClassId) -> &Arc<Class> {
+        &self.entries[id.0 as usize].as_ref().expect("a class lives while a job uses it").class
+    }
+
+    /// Whether these roles were already found to fit a cluster of this make.
+    pub fn known_to_fit(&self, roles: &[Role], make: u64) -> bool {
+        self.ids.get(roles).is_some_and(|id| self.entries[id.0 as usize].as_ref().is_some_and(|e| e.fits_make == make))
+    }
+
+    pub fn enter(&mut self, roles: &[Role], cluster: &Cluster) -> ClassId {
+        if let Some(&id) = self.ids.get(roles) {
+            let entry = self.entries[id.0 as usize].as_mut().expect("a class lives while a job uses it");
+            entry.users += 1;
+            entry.fits_make = cluster.make;
+            return id;
+        }
+        let class = Class::compile(roles, cluster).expect("accept admits only known names");
+        let entry = Entry { class: Arc::new(class), roles: roles.to_vec(), users: 1, fits_make: cluster.make };
+        let id = match self.spare.pop() {
+            Some(slot) => {
+                self.entries[slot as usize] = Some(entry);
+                ClassId(slot)
+            }
+            None => {
+                self.entries.push(Some(entry));
+                ClassId(self.entries.len() as u32 - 1)
+            }
+        };
+        self.ids.insert(roles.to_vec(), id);
+        id
+    }
+
+    pub fn leave(&mut self, id: ClassId) {
+        let slot = &mut self.entries[id.0 as usize];
+        let entry = slot.as_mut().expect("a class lives while a job uses it");
+        entry.users -= 1;
+        if entry.users == 0 {
+            let entry = slot.take().expect("just seen");
+            self.ids.remove(&entry.roles);
+            self.spare.push(id.0);
+        }
+    }
+}

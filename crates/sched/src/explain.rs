@@ -1,0 +1,160 @@
+//! Fourth verb: the state becomes reasons.
+//!
+//! No second opinion: for an ask that waits, the policy itself is run once more on a scratch copy, and what it says
+//! about this ask is the answer. So an explanation cannot disagree with the decision.
+
+use crate::belief::length;
+use crate::draft::Draft;
+use crate::scheduler::Scheduler;
+use crate::state::jobs::{AskState, Job, Last, Phase};
+use crate::view::{AskView, View};
+use consort_types::*;
+
+impl Scheduler {
+    /// Why a living job is where it is; `None` when there is no such job alive. Asks of one stage that are in the
+    /// same position are told once.
+    pub fn explain(&self, now: Time, id: JobId) -> Option<Explanation> {
+        let now = now.max(self.state.now);
+        let job = self.state.jobs.get(id)?;
+        let mut asks: Vec<(AskId, Reason)> = vec![];
+        let mut last = None;
+        for (index, ask) in job.asks.iter().enumerate() {
+            let ask_id = job.ask_id(index);
+            let position = (ask_id.stage, std::mem::discriminant(&ask.state), ask.not_before > now);
+            if last != Some(position) || matches!(ask.state, AskState::Granted(_)) {
+                asks.push((ask_id, self.reason(now, job, ask_id)));
+            }
+            last = Some(position);
+        }
+        Some(Explanation { job: id, asks })
+    }
+
+    fn reason(&self, now: Time, job: &Job, id: AskId) -> Reason {
+        let ask = job.ask(id).expect("one of the job's own");
+        match &ask.state {
+            AskState::Done => Reason::Done,
+            AskState::Granted(allocation) => match allocation.phase {
+                Phase::Starting => Reason::Starting,
+                Phase::Running { since } => Reason::Running { since, devices: allocation.placement.grants.len() as u32 },
+                Phase::Releasing { .. } => Reason::Releasing,
+                Phase::Planned => {
+                    let mut from: Vec<AllocationId> = allocation.owed.iter().map(|owed| owed.by).collect();
+                    from.dedup();
+                    Reason::Promised(from)
+                }
+            },
+            AskState::Blocked if job.paused => Reason::Paused,
+            AskState::Blocked if !job.after.is_empty() => {
+                Reason::AfterJobs(job.after.iter().map(|dependency| dependency.job).collect())
+            }
+            AskState::Blocked => Reason::AfterStages(unfinished(job, id)),
+            AskState::Waiting if ask.not_before > now => {
+                Reason::BackingOff { until: ask.not_before, last: last_words(&ask.last) }
+            }
+            AskState::Waiting => self.ask_the_policy(now, id),
+        }
+    }
+
+    fn ask_the_policy(&self, now: Time, id: AskId) -> Reason {
+        let (mut free, mut lines) = (self.free.clone(), self.lines.clone());
+        let mut draft = Draft::new(&self.state, &mut free, &mut lines, self.capabilities, now, Some(id));
+        self.policy.fill(&mut draft);
+        let starts = draft.starts(id);
+        let (_, noted) = draft.finish();
+        if starts { Reason::Starting } else { noted.unwrap_or(Reason::NotReached) }
+    }
+}
+
+fn unfinished(job: &Job, id: AskId) -> Vec<String> {
+    let after = job.spec.stages[usize::from(id.stage)].after.iter().map(|&stage| usize::from(stage));
+    let open = after.filter(|&stage| job.stages[stage].done < job.stages[stage].count);
+    open.map(|stage| job.spec.stages[stage].name.clone()).collect()
+}
+
+fn last_words(last: &Last) -> String {
+    match last {
+        Last::Nothing => "it has not run yet".into(),
+        Last::Ended(outcome) => format!("the last attempt {outcome}"),
+        Last::Refused(why) => format!("the last start was refused: {why}"),
+        Last::Preempted(by) => format!("it gave way to job {by}"),
+        Last::NodeLost(node) => format!("{node} was lost"),
+    }
+}
+
+/// Whether every kind an ask accepts is closed to it by its tenant's ceiling; then the first such is the reason.
+pub(crate) fn ceiling(draft: &Draft<'_>, ask: &AskView<'_>) -> Option<Reason> {
+    let view = draft.view();
+    let mut first = None;
+    for (kind, needs) in draft.least_needs(ask) {
+        let account = view.account(ask.tenant(), kind);
+        let in_use = draft.standing(ask.tenant(), kind);
+        let ceiling = account.ceiling.filter(|&ceiling| in_use + needs > ceiling)?;
+        first.get_or_insert_with(|| Reason::Ceiling {
+            tenant: ask.spec().tenant.clone(),
+            kind: view.kinds().nth(kind.index()).expect("a known kind").1.name.clone(),
+            ceiling: (ceiling / 1000) as u32,
+            in_use,
+            needs,
+        });
+    }
+    first
+}
+
+/// What is missing, and who has it.
+pub(crate) fn no_room(draft: &Draft<'_>, ask: &AskView<'_>) -> Reason {
+    let view = draft.view();
+    let needs = draft.least_needs(ask);
+    let free: u32 = {
+        let mut kinds: Vec<KindId> = needs.iter().map(|need| need.0).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        kinds.iter().map(|&kind| draft.free().total(kind)).sum()
+    };
+    let enough = needs.iter().any(|&(kind, share)| u64::from(draft.free().total(kind)) * u64::from(WHOLE) >= share);
+    let mut holders = holders(&view, draft, &needs, ask);
+    holders.sort_by_key(|(about, id, _)| (about.is_none(), *about, *id));
+    let stage = &ask.spec().stages[usize::from(ask.id().stage)];
+    Reason::NoRoom {
+        needs: stage.roles.iter().map(in_words).collect::<Vec<_>>().join(" and "),
+        free,
+        scattered: enough,
+        holders: holders.into_iter().map(|(_, _, holder)| holder).collect(),
+    }
+}
+
+type Rank = (Option<Span>, AskId, Holder);
+
+fn holders(view: &View<'_>, draft: &Draft<'_>, needs: &[(KindId, u64)], ask: &AskView<'_>) -> Vec<Rank> {
+    let wanted = |grant: &&Grant| needs.iter().any(|need| need.0 == view.kind_of(grant.device));
+    let others = view.granted().filter(|id| *id != ask.id()).filter_map(|id| view.ask(id));
+    others
+        .filter_map(|other| {
+            let devices = other.grants().iter().filter(wanted).count() as u32;
+            let about = length::remaining(view, other.id(), draft.now());
+            let holder = Holder { name: other.spec().name.clone(), devices, about };
+            (devices > 0).then_some((about, other.id(), holder))
+        })
+        .collect()
+}
+
+/// `16 h200`, `2 x 8 h200 within nvlink`, `0.5 of a t4`, `4 to 8 a100 or 8 v100`.
+fn in_words(role: &Role) -> String {
+    let count = match role.count {
+        Count { min, max } if min == max => min.to_string(),
+        Count { min, max } => format!("{min} to {max}"),
+    };
+    let shapes = role.shapes.iter().map(|shape| {
+        let kind = shape.kind.as_deref().unwrap_or("devices");
+        let what = match (shape.devices, shape.share, count.as_str()) {
+            (1, WHOLE, _) => format!("{count} {kind}"),
+            (1, share, "1") => format!("{} of a {kind}", f64::from(share) / f64::from(WHOLE)),
+            (1, share, _) => format!("{count} x {} of a {kind}", f64::from(share) / f64::from(WHOLE)),
+            (devices, ..) => format!("{count} x {devices} {kind}"),
+        };
+        match &shape.within {
+            Some(within) => format!("{what} within {within}"),
+            None => what,
+        }
+    });
+    shapes.collect::<Vec<_>>().join(" or ")
+}

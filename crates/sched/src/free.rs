@@ -1,0 +1,235 @@
+//! What is free, indexed so that placement asks and does not search.
+//!
+//! Derived from the cluster and never part of the state hash: `apply` keeps it in step, a draft borrows it, tries
+//! things on it and puts everything back. `check` does not look at it, so an error here cannot reach the cluster.
+//!
+//! For each kind: nodes bucketed by how many wholly free devices they have, and the partly free devices.
+//! Only usable nodes (up, not drained) are listed.
+
+use crate::node_set::NodeSet;
+use crate::state::cluster::{Cluster, NO_ISLAND};
+use consort_types::*;
+use std::collections::BTreeSet;
+
+/// The index.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Free {
+    /// By device: free thousandths and free memory. Below zero where foreign use overlaps what we granted, so that
+    /// giving back a part does not make the rest look free.
+    devices: Vec<(i32, i64)>,
+    nodes: Vec<NodeFree>,
+    kinds: Vec<KindFree>,
+    /// By domain, then by kind: wholly free devices on usable nodes.
+    domains: Vec<Vec<u32>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct NodeFree {
+    usable: bool,
+    /// By kind, for the kinds the node has: wholly free devices.
+    whole: Vec<(KindId, u32)>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct KindFree {
+    /// `by_whole[n]`: usable nodes with exactly `n` wholly free devices of the kind, n > 0.
+    by_whole: Vec<NodeSet>,
+    total: u32,
+    /// Partly free devices on usable nodes, least free first.
+    partial: BTreeSet<(u16, DeviceId)>,
+}
+
+impl Free {
+    /// Builds the index from nothing but the cluster.
+    pub(crate) fn of(cluster: &Cluster) -> Self {
+        let mut free = Free::default();
+        free.rebuild(cluster);
+        free
+    }
+
+    pub(crate) fn rebuild(&mut self, cluster: &Cluster) {
+        *self = Free {
+            devices: (0..cluster.devices.len() as u32).map(|id| cluster.unheld(DeviceId(id))).collect(),
+            nodes: vec![NodeFree::default(); cluster.nodes.len()],
+            kinds: vec![KindFree::default(); cluster.kinds.len()],
+            domains: vec![vec![0; cluster.kinds.len()]; cluster.domains.len()],
+        };
+        for (index, node) in cluster.nodes.iter().enumerate() {
+            for id in node.devices() {
+                let kind = cluster.devices[id as usize].kind;
+                let whole = u32::from(self.devices[id as usize].0 == i32::from(WHOLE));
+                match self.nodes[index].whole.iter_mut().find(|entry| entry.0 == kind) {
+                    Some(entry) => entry.1 += whole,
+                    None => self.nodes[index].whole.push((kind, whole)),
+                }
+            }
+            if node.usable() {
+                self.set_usable(cluster, NodeId(index as u32), true);
+            }
+        }
+    }
+
+    /// Lists or unlists a node.
+    pub(crate) fn set_usable(&mut self, cluster: &Cluster, id: NodeId, usable: bool) {
+        if self.nodes[id.index()].usable == usable {
+            return;
+        }
+        self.nodes[id.index()].usable = usable;
+        for index in 0..self.nodes[id.index()].whole.len() {
+            let (kind, whole) = self.nodes[id.index()].whole[index];
+            let (from, to) = if usable { (0, whole) } else { (whole, 0) };
+            self.list(cluster, id, kind, from, to);
+        }
+        for device in cluster.nodes[id.index()].devices().map(DeviceId) {
+            let share = self.device(device).0;
+            if share > 0 && share < WHOLE {
+                let partial = &mut self.kinds[cluster.device(device).kind.index()].partial;
+                if usable { partial.insert((share, device)) } else { partial.remove(&(share, device)) };
+            }
+        }
+    }
+
+    fn list(&mut self, cluster: &Cluster, node: NodeId, kind: KindId, from: u32, to: u32) {
+        let listed = &mut self.kinds[kind.index()];
+        let most = from.max(to) as usize;
+        if listed.by_whole.len() <= most {
+            listed.by_whole.resize(most + 1, NodeSet::default());
+        }
+        if from > 0 {
+            listed.by_whole[from as usize].remove(node.0);
+        }
+        if to > 0 {
+            listed.by_whole[to as usize].insert(node.0);
+        }
+        listed.total = listed.total - from + to;
+        for &domain in &cluster.nodes[node.index()].domains {
+            let count = &mut self.domains[domain as usize][kind.index()];
+            *count = *count - from + to;
+        }
+    }
+
+    /// A device's free part changed.
+    pub(crate) fn set(&mut self, cluster: &Cluster, id: DeviceId, (raw, memory): (i32, i64)) {
+        let was = self.device(id).0;
+        self.devices[id.index()] = (raw, memory);
+        let share = self.device(id).0;
+        if was == share {
+            return;
+        }
+        let device = cluster.device(id);
+        let node = &mut self.nodes[device.node.index()];
+        let usable = node.usable;
+        if (was == WHOLE) != (share == WHOLE) {
+            let entry = node.whole.iter_mut().find(|entry| entry.0 == device.kind).expect("the node has this kind");
+            let from = entry.1;
+            entry.1 = if share == WHOLE { from + 1 } else { from - 1 };
+            let to = entry.1;
+            if usable {
+                self.list(cluster, device.node, device.kind, from, to);
+            }
+        }
+        if usable {
+            let partial = &mut self.kinds[device.kind.index()].partial;
+            if was > 0 && was < WHOLE {
+                partial.remove(&(was, id));
+            }
+            if share > 0 && share < WHOLE {
+                partial.insert((share, id));
+            }
+        }
+    }
+
+    /// Takes a grant out of what is free, if it fits.
+    pub(crate) fn take(&mut self, cluster: &Cluster, grant: &Grant) -> bool {
+        let (share, memory) = self.devices[grant.device.index()];
+        let left = (share - i32::from(grant.share), memory - grant.memory_bytes as i64);
+        let fits = left.0 >= 0 && left.1 >= 0;
+        if fits {
+            self.set(cluster, grant.device, left);
+        }
+        fits
+    }
+
+    /// Puts a grant back.
+    pub(crate) fn give(&mut self, cluster: &Cluster, grant: &Grant) {
+        let (share, memory) = self.devices[grant.device.index()];
+        self.set(cluster, grant.device, (share + i32::from(grant.share), memory + grant.memory_bytes as i64));
+    }
+
+    /// Free thousandths and free memory of a device, wherever it is.
+    pub fn device(&self, id: DeviceId) -> (u16, u64) {
+        let (share, memory) = self.devices[id.index()];
+        (share.max(0) as u16, memory.max(0) as u64)
+    }
+
+    /// Wholly free devices of a kind on usable nodes.
+    pub fn total(&self, kind: KindId) -> u32 {
+        self.kinds[kind.index()].total
+    }
+
+    /// Wholly free devices of a kind on one node; 0 when it takes no work.
+    pub fn on_node(&self, node: NodeId, kind: KindId) -> u32 {
+        let node = &self.nodes[node.index()];
+        if !node.usable {
+            return 0;
+        }
+        node.whole.iter().find(|entry| entry.0 == kind).map_or(0, |entry| entry.1)
+    }
+
+    /// Wholly free devices of a kind in one domain.
+    pub(crate) fn in_domain(&self, domain: u32, kind: KindId) -> u32 {
+        self.domains[domain as usize][kind.index()]
+    }
+
+    /// The most wholly free devices that any one node has.
+    pub fn most(&self, kind: KindId) -> u32 {
+        let buckets = &self.kinds[kind.index()].by_whole;
+        (1..buckets.len()).rev().find(|&n| !buckets[n].is_empty()).unwrap_or(0) as u32
+    }
+
+    /// Usable nodes with exactly so many wholly free devices of a kind, lowest id first.
+    pub fn nodes_with(&self, kind: KindId, whole: u32) -> impl Iterator<Item = NodeId> + '_ {
+        let bucket = self.kinds[kind.index()].by_whole.get(whole as usize);
+        bucket.into_iter().flat_map(|nodes| nodes.iter().map(NodeId))
+    }
+
+    /// The usable node with the fewest wholly free devices that are still at least so many; lowest id on ties.
+    pub fn tightest(&self, kind: KindId, at_least: u32) -> Option<NodeId> {
+        let buckets = &self.kinds[kind.index()].by_whole;
+        let first = at_least.max(1) as usize;
+        buckets.get(first..)?.iter().find_map(|nodes| nodes.first()).map(NodeId)
+    }
+
+    /// Partly free devices of a kind, least free first.
+    pub(crate) fn partial(&self, kind: KindId) -> impl Iterator<Item = (u16, DeviceId)> + '_ {
+        self.kinds[kind.index()].partial.iter().copied()
+    }
+
+    /// Wholly free devices of one kind on one node, in order, optionally of one island.
+    pub(crate) fn devices_on<'a>(
+        &'a self,
+        cluster: &'a Cluster,
+        node: NodeId,
+        kind: KindId,
+        island: Option<u32>,
+    ) -> impl Iterator<Item = DeviceId> + 'a {
+        cluster.nodes[node.index()].devices().map(DeviceId).filter(move |&id| {
+            let device = cluster.device(id);
+            device.kind == kind && self.device(id).0 == WHOLE && island.is_none_or(|wanted| device.island == wanted)
+        })
+    }
+
+    /// The island of a node with the fewest wholly free devices that are still at least so many.
+    pub(crate) fn tightest_island(&self, cluster: &Cluster, node: NodeId, kind: KindId, at_least: u32) -> Option<u32> {
+        let mut islands: Vec<(u32, u32)> = vec![]; // (island, free); a node has few
+        for id in self.devices_on(cluster, node, kind, None) {
+            let island = cluster.device(id).island;
+            match islands.iter_mut().find(|entry| entry.0 == island) {
+                _ if island == NO_ISLAND => {}
+                Some(entry) => entry.1 += 1,
+                None => islands.push((island, 1)),
+            }
+        }
+        islands.into_iter().filter(|entry| entry.1 >= at_least).min_by_key(|entry| (entry.1, entry.0)).map(|entry| entry.0)
+    }
+}

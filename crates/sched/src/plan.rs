@@ -1,0 +1,49 @@
+//! Third verb: the state becomes a plan.
+//!
+//! What time alone demands comes first (a suspect node's time is up, an attempt has run too long): such a plan
+//! consists of nothing else, and the next one sees its effect. Otherwise the policy fills a draft, and `check`
+//! judges it; a plan that breaks a rule is thrown away whole and noted, because a policy must not be able to break
+//! the cluster.
+
+use crate::check::check;
+use crate::draft::Draft;
+use crate::scheduler::Scheduler;
+use consort_types::*;
+
+impl Scheduler {
+    /// What should change now. Changes nothing itself but caches; the caller applies the plan as an event.
+    pub fn plan(&mut self, now: Time) -> Plan {
+        let now = now.max(self.state.now);
+        self.stirred = false;
+        let due = self.due(now);
+        if !due.is_empty() {
+            self.stirred = true;
+            return Plan { moves: due, wake_at: None, based_on: self.state.seen, slot: None };
+        }
+        let policy = self.policy.clone();
+        let mut draft = Draft::new(&self.state, &mut self.free, &mut self.lines, self.capabilities, now, None);
+        policy.fill(&mut draft);
+        let (mut plan, _) = draft.finish();
+        if let Err(broken) = check(&self.state, self.capabilities, &plan, now) {
+            self.rejections.push(broken);
+            plan = Plan { based_on: plan.based_on, ..Plan::default() };
+        }
+        let suspect = self.state.cluster.suspects.first().map(|&(at, _)| at);
+        let limit = self.state.jobs.limits.first().map(|&(at, _)| at);
+        plan.wake_at = [plan.wake_at, suspect, limit].into_iter().flatten().min();
+        plan
+    }
+
+    fn due(&self, now: Time) -> Vec<Move> {
+        let suspects = self.state.cluster.suspects.iter().take_while(|&&(at, _)| at <= now);
+        let limits = self.state.jobs.limits.iter().take_while(|&&(at, _)| at <= now);
+        let mut moves: Vec<Move> = suspects.map(|&(_, node)| Move::Fence { node }).collect();
+        if moves.is_empty() {
+            // One job may have several allocations over their limit; the first ends the job.
+            let mut jobs = std::collections::BTreeSet::new();
+            let first = limits.filter(|(_, allocation)| jobs.insert(allocation.ask.job));
+            moves.extend(first.map(|&(_, allocation)| Move::Stop { allocation, cause: StopCause::TimeLimit }));
+        }
+        moves
+    }
+}

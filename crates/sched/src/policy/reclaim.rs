@@ -1,0 +1,24 @@
+//! Who may take from whom. One opinion per file.
+//!
+//! An opinion only says whether a claim is better. The kit does the rest, the same way for all: it takes nothing
+//! before it knows that the claimant then fits, it takes no more than it needs, and the devices go to the claimant
+//! and to nobody else.
+
+mod guarantee;
+mod level;
+mod priority;
+
+pub use guarantee::Guarantee;
+pub use level::Level;
+pub use priority::Priority;
+
+use super::order::Key;
+use crate::draft::Draft;
+use consort_types::AskId;
+
+/// A rule of entitlement. It must be a strict order on claims (if `a` may take from `b`, then `b`, put back in the
+/// queue, may not take from `a`), or preemption would not terminate.
+pub trait Reclaim: Send + Sync {
+    /// Whether `claimant` may take what `victim` holds, as things stand in the draft.
+    fn may_take(&self, draft: &Draft<'_>, claimant: (AskId, Key), victim: (AskId, Key)) -> bool;
+}

@@ -1,0 +1,18 @@
+//! A better level in the policy's own order takes from a worse one: preemptive shortest-remaining-time,
+//! least-attained-service and earliest-deadline are this rule with their order.
+//!
+//! Does badly with an order whose levels are noisy: every crossing costs a restart.
+
+use super::Reclaim;
+use crate::draft::Draft;
+use crate::policy::order::Key;
+use consort_types::AskId;
+
+/// By the level of the order.
+pub struct Level;
+
+impl Reclaim for Level {
+    fn may_take(&self, _draft: &Draft<'_>, claimant: (AskId, Key), victim: (AskId, Key)) -> bool {
+        claimant.1.level < victim.1.level
+    }
+}

@@ -1,0 +1,148 @@
+//! The scheduler: a state, what is derived from it, and a policy. The four verbs are in files of their own.
+
+use crate::free::Free;
+use crate::lines::Lines;
+use crate::policy::Policy;
+use crate::state::State;
+use crate::state::jobs::Ending;
+use crate::view::View;
+use consort_types::*;
+use std::sync::Arc;
+
+/// Decides who runs where. One owner, no locks, no clock: time is an argument.
+///
+/// Cloning is cheap enough for forecasts: specs and classes are shared, tables are flat.
+#[derive(Clone)]
+pub struct Scheduler {
+    pub(crate) state: State,
+    pub(crate) policy: Arc<dyn Policy>,
+    pub(crate) capabilities: Capabilities,
+    // Derived from the state; dropping it changes no decision.
+    pub(crate) free: Free,
+    pub(crate) lines: Lines,
+    // Outboxes, emptied by whoever owns the loop.
+    pub(crate) changed: Vec<AllocationId>,
+    pub(crate) ended: Vec<Ended>,
+    /// Whether anything happened since the last plan that could change the answer.
+    pub(crate) stirred: bool,
+    pub(crate) rejections: Vec<crate::check::Broken>,
+}
+
+/// A job that has left the state, for history and reports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Which.
+    pub job: JobId,
+    /// What was submitted.
+    pub spec: Arc<JobSpec>,
+    /// When it was accepted.
+    pub submitted: Time,
+    /// When its first worker was up, if that ever happened.
+    pub started: Option<Time>,
+    /// When its last device was back.
+    pub ended: Time,
+    /// How it ended.
+    pub ending: Ending,
+    /// Time its asks could have run and did not, added up.
+    pub waited: Span,
+    /// Time its asks ran, added up.
+    pub served: Span,
+    /// Times an ask ran, was interrupted and had to run again, for whatever reason.
+    pub restarts: u32,
+    /// The part of `restarts` that was a plan's decision.
+    pub preemptions: u32,
+}
+
+impl Scheduler {
+    /// An empty state, with the tenant and the queue `default`.
+    pub fn new(policy: Arc<dyn Policy>, capabilities: Capabilities) -> Self {
+        Self {
+            state: State::default(),
+            policy,
+            capabilities,
+            free: Free::default(),
+            lines: Lines::default(),
+            changed: vec![],
+            ended: vec![],
+            stirred: true,
+            rejections: vec![],
+        }
+    }
+
+    /// Rebuilds a scheduler from its journal: `apply` only, no policy is asked.
+    pub fn recover<'a>(
+        policy: Arc<dyn Policy>,
+        capabilities: Capabilities,
+        journal: impl IntoIterator<Item = &'a Event>,
+    ) -> Self {
+        let mut scheduler = Self::new(policy, capabilities);
+        for event in journal {
+            scheduler.apply(event);
+            scheduler.ended.clear(); // history has them
+            scheduler.changed.clear(); // the world is told everything once more
+        }
+        scheduler
+    }
+
+    /// The read-only face of the state.
+    pub fn view(&self) -> View<'_> {
+        View::of(&self.state)
+    }
+
+    /// A digest of the whole state. Equal journals give equal digests, on any machine.
+    pub fn state_hash(&self) -> u64 {
+        self.state.digest()
+    }
+
+    /// Whether a plan made now could differ from an empty one for a reason other than time.
+    pub fn is_stirred(&self) -> bool {
+        self.stirred
+    }
+
+    /// Plans that `check` threw away since the last call. Each is a bug in a policy.
+    pub fn take_rejections(&mut self) -> Vec<crate::check::Broken> {
+        std::mem::take(&mut self.rejections)
+    }
+
+    /// Forgets everything that is derived, as after a restart. Decisions must not change (a test compares them).
+    pub fn drop_caches(&mut self) {
+        self.lines = Lines::default();
+        self.free = Free::of(&self.state.cluster);
+    }
+
+    /// Jobs that ended since the last call, in order.
+    pub fn take_ended(&mut self) -> Vec<Ended> {
+        std::mem::take(&mut self.ended)
+    }
+
+    /// Whether the world has anything new to be told.
+    pub fn has_desires(&self) -> bool {
+        !self.changed.is_empty()
+    }
+
+    /// What is newly desired since the last call.
+    pub fn take_desires(&mut self) -> Vec<Desired> {
+        let changed = std::mem::take(&mut self.changed);
+        changed.into_iter().filter_map(|allocation| self.desired(allocation)).collect()
+    }
+
+    /// Everything desired, for a world that has lost its memory or is meeting us for the first time.
+    pub fn all_desires(&self) -> Vec<Desired> {
+        let granted = self.state.jobs.granted.iter();
+        let ids = granted.map(|&ask| AllocationId { ask, attempt: self.state.jobs.ask(ask).map_or(0, |ask| ask.attempt) });
+        ids.filter_map(|allocation| self.desired(allocation)).collect()
+    }
+
+    fn desired(&self, allocation: AllocationId) -> Option<Desired> {
+        use crate::state::jobs::Phase;
+        let wanted = match self.state.jobs.allocation(allocation) {
+            None => return None, // over before the world heard of it
+            Some(found) => match found.phase {
+                Phase::Planned => return None,
+                Phase::Starting | Phase::Running { .. } => Wanted::Run(found.placement.clone()),
+                Phase::Releasing { .. } => Wanted::Gone,
+            },
+        };
+        Some(Desired { allocation, wanted })
+    }
+}

@@ -1,0 +1,63 @@
+//! What we know: the fold of the journal.
+//!
+//! [`State`] is changed by `apply` and by nothing else. Everything that a plan may depend on is in here, so that
+//! the journal rebuilds it; what can be derived (free-capacity indexes, sorted lines) is kept outside the hash.
+//! Tables are dense vectors indexed by id and ordered sets; nothing iterates in hash order.
+
+pub(crate) mod cluster;
+pub(crate) mod jobs;
+pub(crate) mod ledger;
+pub(crate) mod queues;
+
+use crate::class::Classes;
+use cluster::Cluster;
+use consort_types::{AllocationId, DeviceId, Digest, Grant, Slot, Time};
+use jobs::Jobs;
+use ledger::Ledger;
+use queues::Queues;
+use std::hash::{Hash, Hasher};
+
+/// Everything the journal says, folded.
+#[derive(Clone, Debug, Default, Hash)]
+pub(crate) struct State {
+    /// Time of the last event. Never goes back, whatever the clock does.
+    pub now: Time,
+    /// Events applied so far.
+    pub seen: u64,
+    /// A digest over every event applied, in order: two states with the same chain have the same past.
+    pub chain: u64,
+    pub cluster: Cluster,
+    pub queues: Queues,
+    pub ledger: Ledger,
+    pub classes: Classes,
+    pub jobs: Jobs,
+    /// What the policy remembers.
+    pub slot: Slot,
+}
+
+impl State {
+    /// The part of a device that an allocation holds and has promised to nobody.
+    pub fn unpledged(&self, giver: AllocationId, device: DeviceId) -> Grant {
+        let mut spare = Grant { device, share: 0, memory_bytes: 0 };
+        let Some(allocation) = self.jobs.allocation(giver) else { return spare };
+        for grant in allocation.placement.grants.iter().filter(|grant| grant.device == device) {
+            spare.share += grant.share;
+            spare.memory_bytes += grant.memory_bytes;
+        }
+        for &to in &allocation.pledges {
+            let owed = self.jobs.allocation(to).map_or(&[][..], |to| &to.owed);
+            for part in owed.iter().filter(|part| part.by == giver && part.grant.device == device) {
+                spare.share -= part.grant.share;
+                spare.memory_bytes -= part.grant.memory_bytes;
+            }
+        }
+        spare
+    }
+
+    /// A digest of the whole state.
+    pub fn digest(&self) -> u64 {
+        let mut digest = Digest::seeded(1);
+        self.hash(&mut digest);
+        digest.finish()
+    }
+}

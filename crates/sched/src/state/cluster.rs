@@ -1,0 +1,252 @@
+//! Nodes, their devices, and who holds how much of each.
+//!
+//! `held` is the truth about a device: what was granted and not yet observed to be released. The free-capacity
+//! index (`free.rs`) is derived from it; `check` believes only this.
+
+use consort_types::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// An island number that means "joined to nothing".
+pub(crate) const NO_ISLAND: u32 = u32::MAX;
+
+/// Where a domain lies in the topology.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Level {
+    /// A configured level above the node, outermost first.
+    Domain(u8),
+    Node,
+    Island,
+}
+
+#[derive(Clone, Debug, Default, Hash)]
+pub(crate) struct Cluster {
+    pub settings: Settings,
+    pub kinds: Vec<Kind>,
+    pub nodes: Vec<Node>,
+    pub devices: Vec<Device>,
+    pub domains: Vec<Domain>,
+    /// Suspect nodes by the time at which they are fenced.
+    pub suspects: BTreeSet<(Time, NodeId)>,
+    /// Rises whenever what the cluster could ever hold changes.
+    pub make: u64,
+    kind_by_name: BTreeMap<String, KindId>,
+    node_by_name: BTreeMap<String, NodeId>,
+    domain_by_path: BTreeMap<Vec<String>, u32>,
+}
+
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Kind {
+    pub spec: KindSpec,
+    /// How many nodes have how many devices of this kind, whatever their health: what the cluster could ever hold.
+    pub sizes: BTreeMap<u32, u32>,
+}
+
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Node {
+    pub spec: NodeSpec,
+    pub first: u32,
+    pub count: u32,
+    /// One for each configured level, outermost first.
+    pub domains: Vec<u32>,
+    pub health: Health,
+    pub drained: bool,
+}
+
+/// ```text
+/// up ──silent──▶ suspect ──lease + margin, or the world's word──▶ fenced ──joined──▶ up
+///  ▲───returned────┘
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Health {
+    Up,
+    Suspect { fence_at: Time },
+    Fenced,
+}
+
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Device {
+    pub node: NodeId,
+    pub kind: KindId,
+    pub island: u32,
+    /// Thousandths granted and not yet observed to be released.
+    pub held: u16,
+    pub held_memory: u64,
+    /// Thousandths in foreign hands.
+    pub foreign: u16,
+}
+
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Domain {
+    pub level: u8,
+    pub name: String,
+    pub nodes: Vec<NodeId>,
+}
+
+impl Node {
+    /// Whether new work may go there.
+    pub fn usable(&self) -> bool {
+        self.health == Health::Up && !self.drained
+    }
+
+    pub fn devices(&self) -> std::ops::Range<u32> {
+        self.first..self.first + self.count
+    }
+}
+
+impl Cluster {
+    pub fn kind(&self, name: &str) -> Option<KindId> {
+        self.kind_by_name.get(name).copied()
+    }
+
+    pub fn node(&self, name: &str) -> Option<NodeId> {
+        self.node_by_name.get(name).copied()
+    }
+
+    pub fn kind_ids(&self) -> impl Iterator<Item = KindId> + use<> {
+        (0..self.kinds.len() as u32).map(KindId)
+    }
+
+    pub fn device(&self, id: DeviceId) -> &Device {
+        &self.devices[id.index()]
+    }
+
+    pub fn memory(&self, kind: KindId) -> u64 {
+        self.kinds[kind.index()].spec.memory_bytes
+    }
+
+    /// A level, or the class of link that joins one, by name.
+    pub fn level(&self, name: &str) -> Option<Level> {
+        let settings = &self.settings;
+        let linked = |link: &Option<String>| link.as_deref() == Some(name);
+        if name == "island" || linked(&settings.island_link) {
+            return Some(Level::Island);
+        }
+        if name == "node" || linked(&settings.node_link) {
+            return Some(Level::Node);
+        }
+        // Innermost first: of two levels joined by the same class of link, the tighter one is meant.
+        let found = settings.levels.iter().rposition(|level| level.name == name || linked(&level.link))?;
+        Some(Level::Domain(found as u8))
+    }
+
+    /// Thousandths of a device that nobody holds, and the memory beside them. Below zero where foreign use
+    /// overlaps what we granted.
+    pub fn unheld(&self, id: DeviceId) -> (i32, i64) {
+        let device = self.device(id);
+        let memory = self.memory(device.kind) as i64 - device.held_memory as i64;
+        (i32::from(WHOLE) - i32::from(device.held) - i32::from(device.foreign), memory)
+    }
+
+    pub fn hold(&mut self, grant: &Grant) {
+        let device = &mut self.devices[grant.device.index()];
+        device.held += grant.share;
+        device.held_memory += grant.memory_bytes;
+        assert!(device.held <= WHOLE, "{} granted beyond its capacity", grant.device);
+    }
+
+    pub fn release(&mut self, grant: &Grant) {
+        let device = &mut self.devices[grant.device.index()];
+        assert!(device.held >= grant.share, "{} released more than was granted", grant.device);
+        device.held -= grant.share;
+        device.held_memory -= grant.memory_bytes;
+    }
+
+    pub fn set_kind(&mut self, spec: &KindSpec) -> KindId {
+        self.make += 1;
+        match self.kind(&spec.name) {
+            Some(id) => {
+                self.kinds[id.index()].spec = spec.clone();
+                id
+            }
+            None => {
+                let id = KindId(self.kinds.len() as u32);
+                self.kinds.push(Kind { spec: spec.clone(), sizes: BTreeMap::new() });
+                self.kind_by_name.insert(spec.name.clone(), id);
+                id
+            }
+        }
+    }
+
+    /// Adds a node, or brings back a fenced one; its hardware may have changed meanwhile.
+    pub fn join(&mut self, spec: &NodeSpec) -> NodeId {
+        let domains = self.enter_domains(&spec.domains);
+        if let Some(id) = self.node(&spec.name) {
+            let node = &self.nodes[id.index()];
+            let same = node.spec.devices == spec.devices;
+            for domain in node.domains.clone() {
+                self.domains[domain as usize].nodes.retain(|&member| member != id);
+            }
+            if !same {
+                self.count_sizes(&self.nodes[id.index()].spec.clone(), -1);
+                let first = self.add_devices(id, spec);
+                self.nodes[id.index()].first = first;
+                self.nodes[id.index()].count = self.devices.len() as u32 - first;
+                self.count_sizes(spec, 1);
+            }
+            let node = &mut self.nodes[id.index()];
+            node.spec = spec.clone();
+            node.health = Health::Up;
+            node.domains.clone_from(&domains);
+            self.list_in_domains(id, &domains);
+            return id;
+        }
+        let id = NodeId(self.nodes.len() as u32);
+        let first = self.add_devices(id, spec);
+        let count = self.devices.len() as u32 - first;
+        let node = Node { spec: spec.clone(), first, count, domains, health: Health::Up, drained: false };
+        self.list_in_domains(id, &node.domains);
+        self.nodes.push(node);
+        self.node_by_name.insert(spec.name.clone(), id);
+        self.count_sizes(spec, 1);
+        id
+    }
+
+    fn list_in_domains(&mut self, id: NodeId, domains: &[u32]) {
+        for &domain in domains {
+            let nodes = &mut self.domains[domain as usize].nodes;
+            let place = nodes.partition_point(|&member| member < id);
+            nodes.insert(place, id);
+        }
+    }
+
+    fn add_devices(&mut self, node: NodeId, spec: &NodeSpec) -> u32 {
+        let first = self.devices.len() as u32;
+        let mut island = 0;
+        for group in &spec.devices {
+            let kind = self.kind(&group.kind).expect("accept admits only known kinds");
+            for position in 0..group.count {
+                let number = if group.island == 0 { NO_ISLAND } else { island + position / group.island };
+                self.devices.push(Device { node, kind, island: number, held: 0, held_memory: 0, foreign: 0 });
+            }
+            if group.island != 0 {
+                island += group.count.div_ceil(group.island);
+            }
+        }
+        first
+    }
+
+    fn count_sizes(&mut self, spec: &NodeSpec, change: i32) {
+        self.make += 1;
+        for kind in self.kind_ids() {
+            let name = &self.kinds[kind.index()].spec.name;
+            let count: u32 = spec.devices.iter().filter(|group| group.kind == *name).map(|group| group.count).sum();
+            if count > 0 {
+                let nodes = self.kinds[kind.index()].sizes.entry(count).or_default();
+                *nodes = nodes.checked_add_signed(change).expect("a node is counted once");
+            }
+        }
+    }
+
+    fn enter_domains(&mut self, path: &[String]) -> Vec<u32> {
+        (0..path.len())
+            .map(|level| {
+                let key = path[..=level].to_vec();
+                let next = self.domains.len() as u32;
+                *self.domain_by_path.entry(key).or_insert_with(|| {
+                    self.domains.push(Domain { level: level as u8, name: path[level].clone(), nodes: vec![] });
+                    next
+                })
+            })
+            .collect()
+    }
+}

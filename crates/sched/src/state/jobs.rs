@@ -1,0 +1,274 @@
+//! The jobs that are alive, their asks, and the allocations these hold.
+//!
+//! A job that has ended leaves the table at once; one byte remains, so that a later job may still depend on it.
+//!
+//! States of an ask, and inside *granted* those of its allocation:
+//! ```text
+//! blocked ─▶ waiting ─▶ granted: planned ─▶ starting ─▶ running ─▶ releasing ─▶ (released)
+//!    ▲          ▲                   │            │           │           │            │
+//!    │          └───────────────────┴── refused ─┘           └───────────┴── again ───┤
+//!    └── paused, or something it waits for                                            ▼
+//!                                                                                   done
+//! ```
+//! *Planned* waits for devices that others give back; *starting* holds all its devices.
+
+use crate::class::ClassId;
+use consort_types::*;
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+#[derive(Clone, Debug, Default, Hash)]
+pub(crate) struct Jobs {
+    /// Slots by id, from `base` on; jobs that ended at the front fall off.
+    slots: VecDeque<Option<Box<Job>>>,
+    base: u64,
+    /// How each job ended, by id; `None` while it lives.
+    endings: Vec<Option<Ending>>,
+    /// Asks that could start now, were there room and were it their turn; some may still back off.
+    pub waiting: BTreeSet<AskId>,
+    /// Asks that hold or are promised devices.
+    pub granted: BTreeSet<AskId>,
+    /// When running allocations reach their time limit.
+    pub limits: BTreeSet<(Time, AllocationId)>,
+}
+
+/// How a job ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Ending {
+    /// All its work is done.
+    Succeeded,
+    /// Its work broke, or ran too long, more often than it was allowed to.
+    Failed,
+    /// Somebody ended it, or what it waited for can never happen.
+    Cancelled,
+}
+
+impl Ending {
+    /// Whether this ending is what a dependency waits for.
+    pub(crate) fn satisfies(self, when: Condition) -> bool {
+        match when {
+            Condition::Succeeded => self == Ending::Succeeded,
+            Condition::Failed => self != Ending::Succeeded,
+            Condition::Ended => true,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Job {
+    pub id: JobId,
+    pub spec: Arc<JobSpec>,
+    pub tenant: TenantId,
+    pub queue: QueueId,
+    pub submitted: Time,
+    pub paused: bool,
+    /// Set once the job is going to end, while allocations are still being released.
+    pub ending: Option<Ending>,
+    pub stages: Vec<Stage>,
+    pub asks: Vec<Ask>,
+    /// Jobs that this one still waits for.
+    pub after: Vec<Dependency>,
+    /// Jobs that wait for this one.
+    pub dependents: Vec<JobId>,
+}
+
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Stage {
+    pub class: ClassId,
+    /// Its asks are `asks[first..first + count]` of the job.
+    pub first: u32,
+    pub count: u32,
+    pub done: u32,
+}
+
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Ask {
+    pub state: AskState,
+    /// Attempts started so far.
+    pub attempt: u32,
+    /// Attempts that failed by themselves.
+    pub failures: u32,
+    /// Starts that the world refused since the last one that worked.
+    pub refusals: u32,
+    /// Times it ran, was interrupted, and has to run again.
+    pub restarts: u32,
+    /// The part of `restarts` that a plan decided.
+    pub preemptions: u32,
+    pub first_started: Option<Time>,
+    /// Time spent waiting for devices, over all spells.
+    pub waited: Span,
+    /// Time spent running, over all attempts.
+    pub served: Span,
+    /// The same, times devices: what least-attained-service orders by, in device-thousandths times nanoseconds.
+    pub attained: i128,
+    /// When it last began to wait.
+    pub queued: Time,
+    /// How long it waited before its current or last attempt.
+    pub spell: Span,
+    /// Backs off until then.
+    pub not_before: Time,
+    /// How the last attempt ended, for explanations.
+    pub last: Last,
+}
+
+/// How the last attempt ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) enum Last {
+    #[default]
+    Nothing,
+    Ended(Outcome),
+    Refused(Arc<str>),
+    Preempted(AskId),
+    NodeLost(NodeId),
+}
+
+#[derive(Clone, Debug, Hash)]
+pub(crate) enum AskState {
+    Blocked,
+    Waiting,
+    Granted(Box<Allocation>),
+    Done,
+}
+
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Allocation {
+    pub phase: Phase,
+    pub placement: Placement,
+    /// Since when it holds all of its devices.
+    pub held_since: Time,
+    /// What others still owe it.
+    pub owed: Vec<Owed>,
+    /// Who is promised what it holds, once it gives that back.
+    pub pledges: Vec<AllocationId>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Phase {
+    Planned,
+    Starting,
+    Running { since: Time },
+    Releasing { ran_since: Option<Time>, then: Then },
+}
+
+/// What becomes of an ask once its devices are back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Then {
+    Requeue,
+    JobEnds,
+}
+
+/// A part of a device that somebody still has to give back.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Owed {
+    pub by: AllocationId,
+    pub grant: Grant,
+}
+
+impl Job {
+    pub fn ask_id(&self, index: usize) -> AskId {
+        let stage = self.stages.partition_point(|stage| stage.first as usize <= index) - 1;
+        AskId { job: self.id, stage: stage as u16, task: index as u32 - self.stages[stage].first }
+    }
+
+    pub fn index(&self, ask: AskId) -> Option<usize> {
+        let stage = self.stages.get(usize::from(ask.stage))?;
+        (ask.task < stage.count).then(|| (stage.first + ask.task) as usize)
+    }
+
+    pub fn ask(&self, ask: AskId) -> Option<&Ask> {
+        self.index(ask).map(|index| &self.asks[index])
+    }
+
+    pub fn ask_mut(&mut self, ask: AskId) -> Option<&mut Ask> {
+        self.index(ask).map(|index| &mut self.asks[index])
+    }
+
+    /// Whether every stage that `stage` comes after has ended.
+    pub fn stage_ready(&self, stage: usize) -> bool {
+        self.spec.stages[stage].after.iter().all(|&before| {
+            let before = &self.stages[usize::from(before)];
+            before.done == before.count
+        })
+    }
+
+    /// Whether only services are left.
+    pub fn work_done(&self) -> bool {
+        let mut ends = false;
+        for (stage, spec) in self.stages.iter().zip(&self.spec.stages) {
+            if !matches!(spec.form, Form::Service { .. }) {
+                ends = true;
+                if stage.done < stage.count {
+                    return false;
+                }
+            }
+        }
+        ends
+    }
+}
+
+impl Ask {
+    pub fn allocation(&self) -> Option<&Allocation> {
+        match &self.state {
+            AskState::Granted(allocation) => Some(allocation),
+            _ => None,
+        }
+    }
+
+    pub fn allocation_mut(&mut self) -> Option<&mut Allocation> {
+        match &mut self.state {
+            AskState::Granted(allocation) => Some(allocation),
+            _ => None,
+        }
+    }
+}
+
+impl Jobs {
+    pub fn next_id(&self) -> JobId {
+        JobId(self.base + self.slots.len() as u64)
+    }
+
+    pub fn get(&self, id: JobId) -> Option<&Job> {
+        let slot = id.0.checked_sub(self.base)?;
+        self.slots.get(slot as usize)?.as_deref()
+    }
+
+    pub fn get_mut(&mut self, id: JobId) -> Option<&mut Job> {
+        let slot = id.0.checked_sub(self.base)?;
+        self.slots.get_mut(slot as usize)?.as_deref_mut()
+    }
+
+    pub fn ending(&self, id: JobId) -> Option<Ending> {
+        self.endings.get(id.0 as usize).copied().flatten()
+    }
+
+    pub fn ask(&self, id: AskId) -> Option<&Ask> {
+        self.get(id.job)?.ask(id)
+    }
+
+    /// The ask and its allocation, if this very attempt still holds something.
+    pub fn allocation(&self, id: AllocationId) -> Option<&Allocation> {
+        let ask = self.ask(id.ask)?;
+        if ask.attempt == id.attempt { ask.allocation() } else { None }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Job> {
+        self.slots.iter().filter_map(|slot| slot.as_deref())
+    }
+
+    pub fn insert(&mut self, job: Job) {
+        assert_eq!(job.id, self.next_id(), "job ids are handed out in order");
+        self.endings.push(None);
+        self.slots.push_back(Some(Box::new(job)));
+    }
+
+    pub fn remove(&mut self, id: JobId, ending: Ending) -> Box<Job> {
+        let slot = (id.0 - self.base) as usize;
+        let job = self.slots[slot].take().expect("a job ends once");
+        self.endings[id.0 as usize] = Some(ending);
+        while matches!(self.slots.front(), Some(None)) {
+            self.slots.pop_front();
+            self.base += 1;
+        }
+        job
+    }
+}

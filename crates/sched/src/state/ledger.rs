@@ -1,0 +1,76 @@
+//! The accounts of the tenants: what they are promised, what they hold, what they have used.
+//!
+//! Three running sums for each tenant and kind, in thousandths of a device:
+//! * `committed`: held, or promised and about to be held. Ceilings are kept against this.
+//! * `leaving`: the part of it that has been told to go. Guarantees are judged by `committed - leaving`.
+//! * `held`: what is in its hands now. Never above the ceiling.
+//!
+//! Usage is settled when devices come back, in whole device-milliseconds.
+
+use consort_types::{KindId, TenantId, TenantSpec};
+use std::collections::BTreeMap;
+
+#[derive(Clone, Debug, Default, Hash)]
+pub(crate) struct Ledger {
+    pub tenants: Vec<Tenant>,
+    by_name: BTreeMap<String, TenantId>,
+}
+
+#[derive(Clone, Debug, Hash)]
+pub(crate) struct Tenant {
+    pub spec: TenantSpec,
+    /// By kind; grows as kinds appear.
+    pub accounts: Vec<Account>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Account {
+    pub guarantee: u64,
+    pub ceiling: Option<u64>,
+    pub held: u64,
+    pub committed: u64,
+    pub leaving: u64,
+    pub usage_device_ms: u64,
+}
+
+impl Ledger {
+    pub fn find(&self, name: &str) -> Option<TenantId> {
+        self.by_name.get(name).copied()
+    }
+
+    pub fn tenant(&self, id: TenantId) -> &Tenant {
+        &self.tenants[id.index()]
+    }
+
+    pub fn account(&self, tenant: TenantId, kind: KindId) -> Account {
+        self.tenant(tenant).accounts.get(kind.index()).copied().unwrap_or_default()
+    }
+
+    pub fn account_mut(&mut self, tenant: TenantId, kind: KindId) -> &mut Account {
+        let accounts = &mut self.tenants[tenant.index()].accounts;
+        if accounts.len() <= kind.index() {
+            accounts.resize(kind.index() + 1, Account::default());
+        }
+        &mut accounts[kind.index()]
+    }
+
+    /// Declares a tenant, or replaces its quotas and keeps its accounts.
+    pub fn set(&mut self, spec: &TenantSpec, kind: impl Fn(&str) -> Option<KindId>) {
+        let id = self.find(&spec.name).unwrap_or_else(|| {
+            let id = TenantId(self.tenants.len() as u32);
+            self.tenants.push(Tenant { spec: spec.clone(), accounts: vec![] });
+            self.by_name.insert(spec.name.clone(), id);
+            id
+        });
+        self.tenants[id.index()].spec = spec.clone();
+        for account in &mut self.tenants[id.index()].accounts {
+            (account.guarantee, account.ceiling) = (0, None);
+        }
+        for quota in &spec.quotas {
+            let kind = kind(&quota.kind).expect("accept admits only known kinds");
+            let account = self.account_mut(id, kind);
+            account.guarantee = u64::from(quota.guarantee) * 1000;
+            account.ceiling = quota.ceiling.map(|devices| u64::from(devices) * 1000);
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! The read-only face of the state. Policies, explanations, the command line and the dashboard all look through it.
+
+use crate::class::{Class, ClassId};
+use crate::state::State;
+use crate::state::cluster::Health;
+use crate::state::jobs::{Ask, AskState, Ending, Job, Phase};
+use consort_types::*;
+
+/// Looks, never touches.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    state: &'a State,
+}
+
+/// One job, as others may see it.
+#[derive(Clone, Copy)]
+pub struct JobView<'a> {
+    job: &'a Job,
+}
+
+/// One ask, as others may see it.
+#[derive(Clone, Copy)]
+pub struct AskView<'a> {
+    state: &'a State,
+    job: &'a Job,
+    ask: &'a Ask,
+    id: AskId,
+}
+
+/// What an ask is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doing {
+    /// Something must happen first: another job, another stage, a resume.
+    Blocked,
+    /// Could start.
+    Waiting,
+    /// Has been promised devices that others still hold.
+    Planned,
+    /// Is being brought up.
+    Starting,
+    /// Runs.
+    Running,
+    /// Has been told to go.
+    Releasing,
+    /// Is over.
+    Done,
+}
+
+/// What one tenant holds, is promised and has used of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// Thousandths of a device it is promised.
+    pub guarantee: u64,
+    /// Thousandths of a device it never exceeds.
+    pub ceiling: Option<u64>,
+    /// Thousandths of a device it holds.
+    pub held: u64,
+    /// Device-milliseconds settled so far.
+    pub usage_device_ms: u64,
+}
+
+/// One node, as others may see it.
+#[derive(Clone, Copy, Debug)]
+pub struct NodeView<'a> {
+    /// Its id.
+    pub id: NodeId,
+    /// What it presented itself as.
+    pub spec: &'a NodeSpec,
+    /// Takes new work.
+    pub usable: bool,
+    /// Nothing of ours can be running there.
+    pub fenced: bool,
+    /// Its first device; the others follow.
+    pub first: DeviceId,
+    /// Its number of devices.
+    pub devices: u32,
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn of(state: &'a State) -> Self {
+        View { state }
+    }
+
+    /// Time of the last event.
+    pub fn now(&self) -> Time {
+        self.state.now
+    }
+
+    /// How many events the state has seen.
+    pub fn seen(&self) -> u64 {
+        self.state.seen
+    }
+
+    /// The id that the next accepted submission gets.
+    pub fn next_job(&self) -> JobId {
+        self.state.jobs.next_id()
+    }
+
+    /// A job that is alive.
+    pub fn job(&self, id: JobId) -> Option<JobView<'a>> {
+        self.state.jobs.get(id).map(|job| JobView { job })
+    }
+
+    /// How a job ended, if it has.
+    pub fn ending(&self, id: JobId) -> Option<Ending> {
+        self.state.jobs.ending(id)
+    }
+
+    /// All jobs that are alive, in order of id.
+    pub fn jobs(&self) -> impl Iterator<Item = JobView<'a>> + use<'a> {
+        self.state.jobs.iter().map(|job| JobView { job })
+    }
+
+    /// One ask of a living job.
+    pub fn ask(&self, id: AskId) -> Option<AskView<'a>> {
+        let job = self.state.jobs.get(id.job)?;
+        Some(AskView { state: self.state, job, ask: job.ask(id)?, id })
+    }
+
+    /// Asks that could start, in order of id; some may be backing off.
+    pub fn waiting(&self) -> impl DoubleEndedIterator<Item = AskId> + use<'a> {
+        self.state.jobs.waiting.iter().copied()
+    }
+
+    /// How many could start.
+    pub fn waiting_count(&self) -> usize {
+        self.state.jobs.waiting.len()
+    }
+
+    /// Asks that hold or are promised devices, in order of id.
+    pub fn granted(&self) -> impl Iterator<Item = AskId> + use<'a> {
+        self.state.jobs.granted.iter().copied()
+    }
+
+    /// Everything that is known of a request.
+    pub fn class(&self, id: ClassId) -> &'a Class {
+        self.state.classes.get(id)
+    }
+
+    /// All nodes, in order of id.
+    pub fn nodes(&self) -> impl Iterator<Item = NodeView<'a>> + use<'a> {
+        self.state.cluster.nodes.iter().enumerate().map(|(index, node)| NodeView {
+            id: NodeId(index as u32),
+            spec: &node.spec,
+            usable: node.usable(),
+            fenced: node.health == Health::Fenced,
+            first: DeviceId(node.first),
+            devices: node.count,
+        })
+    }
+
+    /// A node by its name.
+    pub fn node(&self, name: &str) -> Option<NodeId> {
+        self.state.cluster.node(name)
+    }
+
+    /// The node a device is in, and its position there.
+    pub fn locate(&self, device: DeviceId) -> (NodeId, u32) {
+        let node = self.state.cluster.device(device).node;
+        (node, device.0 - self.state.cluster.nodes[node.index()].first)
+    }
+
+    /// A kind by its name.
+    pub fn kind(&self, name: &str) -> Option<KindId> {
+        self.state.cluster.kind(name)
+    }
+
+    /// The kind of a device.
+    pub fn kind_of(&self, device: DeviceId) -> KindId {
+        self.state.cluster.device(device).kind
+    }
+
+    /// All kinds, in order of id.
+    pub fn kinds(&self) -> impl Iterator<Item = (KindId, &'a KindSpec)> + use<'a> {
+        self.state.cluster.kinds.iter().enumerate().map(|(index, kind)| (KindId(index as u32), &kind.spec))
+    }
+
+    /// Devices of nodes that could take work if they were free.
+    pub fn usable_devices(&self) -> u64 {
+        self.state.cluster.nodes.iter().filter(|node| node.usable()).map(|node| u64::from(node.count)).sum()
+    }
+
+    /// A tenant by its name.
+    pub fn tenant(&self, name: &str) -> Option<TenantId> {
+        self.state.ledger.find(name)
+    }
+
+    /// All tenants, in order of id.
+    pub fn tenants(&self) -> impl Iterator<Item = (TenantId, &'a TenantSpec)> + use<'a> {
+        self.state.ledger.tenants.iter().enumerate().map(|(index, tenant)| (TenantId(index as u32), &tenant.spec))
+    }
+
+    /// A tenant's account for one kind.
+    pub fn account(&self, tenant: TenantId, kind: KindId) -> Account {
+        let account = self.state.ledger.account(tenant, kind);
+        Account {
+            guarantee: account.guarantee,
+            ceiling: account.ceiling,
+            held: account.held,
+            usage_device_ms: account.usage_device_ms,
+        }
+    }
+
+    /// All queues, in order of id.
+    pub fn queues(&self) -> impl Iterator<Item = (QueueId, &'a QueueSpec)> + use<'a> {
+        self.state.queues.list.iter().enumerate().map(|(index, queue)| (QueueId(index as u32), queue))
+    }
+
+    /// What the policy remembers.
+    pub fn slot(&self) -> &'a Slot {
+        &self.state.slot
+    }
+}
+
+impl<'a> JobView<'a> {
+    /// Its id.
+    pub fn id(&self) -> JobId {
+        self.job.id
+    }
+
+    /// What was submitted.
+    pub fn spec(&self) -> &'a JobSpec {
+        &self.job.spec
+    }
+
+    /// When it was accepted.
+    pub fn submitted(&self) -> Time {
+        self.job.submitted
+    }
+
+    /// Whether somebody paused it.
+    pub fn is_paused(&self) -> bool {
+        self.job.paused
+    }
+
+    /// Its asks, in order of stage and task.
+    pub fn asks(&self) -> impl Iterator<Item = AskId> + use<'a> {
+        let job = self.job;
+        (0..job.asks.len()).map(move |index| job.ask_id(index))
+    }
+}
+
+impl<'a> AskView<'a> {
+    /// Its id.
+    pub fn id(&self) -> AskId {
+        self.id
+    }
+
+    /// The job's spec.
+    pub fn spec(&self) -> &'a JobSpec {
+        &self.job.spec
+    }
+
+    /// When the job was accepted.
+    pub fn submitted(&self) -> Time {
+        self.job.submitted
+    }
+
+    /// Whose it is.
+    pub fn tenant(&self) -> TenantId {
+        self.job.tenant
+    }
+
+    /// Where it waits.
+    pub fn queue(&self) -> QueueId {
+        self.job.queue
+    }
+
+    /// What it asks for.
+    pub fn class_id(&self) -> ClassId {
+        self.job.stages[usize::from(self.id.stage)].class
+    }
+
+    /// What it asks for, resolved.
+    pub fn class(&self) -> &'a Class {
+        self.state.classes.get(self.class_id())
+    }
+
+    /// What it is doing.
+    pub fn doing(&self) -> Doing {
+        match &self.ask.state {
+            AskState::Blocked => Doing::Blocked,
+            AskState::Waiting => Doing::Waiting,
+            AskState::Done => Doing::Done,
+            AskState::Granted(allocation) => match allocation.phase {
+                Phase::Planned => Doing::Planned,
+                Phase::Starting => Doing::Starting,
+                Phase::Running { .. } => Doing::Running,
+                Phase::Releasing { .. } => Doing::Releasing,
+            },
+        }
+    }
+
+    /// Attempts started so far.
+    pub fn attempt(&self) -> u32 {
+        self.ask.attempt
+    }
+
+    /// The attempt it is on.
+    pub fn allocation(&self) -> AllocationId {
+        AllocationId { ask: self.id, attempt: self.ask.attempt }
+    }
+
+    /// Times it ran, was interrupted, and has to run again.
+    pub fn restarts(&self) -> u32 {
+        self.ask.restarts
+    }
+
+    /// When it last began to wait.
+    pub fn queued(&self) -> Time {
+        self.ask.queued
+    }
+
+    /// Backs off until then.
+    pub fn not_before(&self) -> Time {
+        self.ask.not_before
+    }
+
+    /// Since when it runs, if it does.
+    pub fn running_since(&self) -> Option<Time> {
+        match self.ask.allocation()?.phase {
+            Phase::Running { since } => Some(since),
+            _ => None,
+        }
+    }
+
+    /// Time it has run, over all attempts, this one included.
+    pub fn served_until(&self, now: Time) -> Span {
+        self.ask.served + self.running_since().map_or(Span::ZERO, |since| now - since)
+    }
+
+    /// The same times devices, in device-thousandths times nanoseconds.
+    pub fn attained_until(&self, now: Time) -> i128 {
+        let running = self.running_since().map_or(Span::ZERO, |since| now - since);
+        self.ask.attained + i128::from(running.0) * i128::from(self.thousandths())
+    }
+
+    /// The same without the attempt that runs.
+    pub fn attained_before(&self) -> i128 {
+        self.ask.attained
+    }
+
+    /// Time it had run before the attempt that runs.
+    pub fn served_before(&self) -> Span {
+        self.ask.served
+    }
+
+    /// How long it waited before its current or last attempt.
+    pub fn last_spell(&self) -> Span {
+        self.ask.spell
+    }
+
+    /// Thousandths of a device that it holds or is promised.
+    pub fn thousandths(&self) -> u64 {
+        self.grants().iter().map(|grant| u64::from(grant.share)).sum()
+    }
+
+    /// What it holds or is promised.
+    pub fn grants(&self) -> &'a [Grant] {
+        self.ask.allocation().map_or(&[], |allocation| &allocation.placement.grants)
+    }
+
+    /// How wide it runs, role by role.
+    pub fn fills(&self) -> &'a [Fill] {
+        self.ask.allocation().map_or(&[], |allocation| &allocation.placement.fills)
+    }
+}

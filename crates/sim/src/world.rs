@@ -1,0 +1,351 @@
+//! A virtual world: submissions arrive, work takes its true time, things break. Time jumps.
+//!
+//! What is true lives here and nowhere else: how long work really takes, which start is refused, which node dies.
+//! The scheduler learns of it only through inputs, which may come late, twice, or not at all.
+//!
+//! Work survives an interruption: what was done stays done, and the job's restart cost is added. An elastic ask that
+//! runs at part of its width takes longer in proportion.
+
+mod faults;
+mod node;
+
+pub use faults::{Delays, Faults};
+
+use crate::dice::Dice;
+use crate::workload::{Cluster, Submission};
+use consort_types::*;
+use node::Nodes;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::sync::Arc;
+
+/// The world.
+pub struct VirtualWorld {
+    capabilities: Capabilities,
+    delays: Delays,
+    faults: Faults,
+    dice: Dice,
+    /// What somebody will do, in order of time.
+    script: VecDeque<(Time, Act)>,
+    submissions: Arc<[Submission]>,
+    /// By job id: which submission it came from.
+    jobs: Vec<u32>,
+    /// Submitted and not yet known to be accepted.
+    unanswered: Vec<(Arc<JobSpec>, u32)>,
+    /// By submission: what became of it.
+    ids: Vec<Option<JobId>>,
+    live: BTreeMap<AllocationId, Live>,
+    /// Work left of asks that were interrupted.
+    left: BTreeMap<AskId, Span>,
+    nodes: Nodes,
+    agenda: BinaryHeap<Reverse<(Time, u64, Happening)>>,
+    said: u64,
+}
+
+/// Something that somebody does at a given time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// A submission, by position.
+    Submit(u32),
+    /// Whatever input.
+    Say(Input),
+    /// A node dies: its work is gone, and it falls silent.
+    Die(NodeId),
+    /// A node is cut off for a while: its work goes on until its lease runs out, its news waits.
+    CutOff(NodeId, Span),
+    /// A dead node is repaired and joins again, once it has been fenced.
+    Repair(NodeId),
+}
+
+/// What will be true at some time.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Happening {
+    Up(AllocationId),
+    Refuse(AllocationId),
+    Over(AllocationId, Verdict),
+    Gone(AllocationId),
+    Heard(u64),
+    Reconnect(NodeId),
+    LeaseOut(NodeId),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Verdict {
+    Done,
+    Broke,
+}
+
+/// An allocation as the world knows it.
+#[derive(Clone, Debug)]
+struct Live {
+    nodes: Vec<NodeId>,
+    /// Set once its workers are up: since when, and at which fraction of its full width (members now, members at most).
+    running: Option<(Time, u32, u32)>,
+    width: (u32, u32),
+    /// Its workers are no more; what is left is to say so.
+    over: Option<Outcome>,
+    leaving: bool,
+}
+
+impl VirtualWorld {
+    /// A world for a cluster and what is submitted to it. Nothing breaks unless told.
+    pub fn new(cluster: &Cluster, submissions: Arc<[Submission]>) -> Self {
+        let script = submissions.iter().enumerate().map(|(index, submission)| (submission.at, Act::Submit(index as u32)));
+        let mut world = VirtualWorld {
+            capabilities: Capabilities::default(),
+            delays: Delays::default(),
+            faults: Faults::default(),
+            dice: Dice::new(0),
+            script: script.collect(),
+            ids: vec![None; submissions.len()],
+            submissions,
+            jobs: vec![],
+            unanswered: vec![],
+            live: BTreeMap::new(),
+            left: BTreeMap::new(),
+            nodes: Nodes::new(cluster),
+            agenda: BinaryHeap::new(),
+            said: 0,
+        };
+        world.script.make_contiguous().sort_by_key(|(at, _)| *at);
+        world
+    }
+
+    /// The same with other abilities.
+    pub fn able(mut self, capabilities: Capabilities) -> Self {
+        self.capabilities = capabilities;
+        self
+    }
+
+    /// The same with delays.
+    pub fn delayed(mut self, delays: Delays) -> Self {
+        self.delays = delays;
+        self
+    }
+
+    /// The same with dice that break things.
+    pub fn breaking(mut self, faults: Faults, seed: u64) -> Self {
+        (self.faults, self.dice) = (faults, Dice::new(seed));
+        self
+    }
+
+    /// The same with further acts. Acts of one instant happen in the order given, submissions first.
+    pub fn acting(mut self, acts: impl IntoIterator<Item = (Time, Act)>) -> Self {
+        self.script.extend(acts);
+        self.script.make_contiguous().sort_by_key(|(at, _)| *at);
+        self
+    }
+
+    /// The job that a submission became, if it was accepted.
+    pub fn job_of(&self, submission: usize) -> Option<JobId> {
+        self.ids.get(submission).copied().flatten()
+    }
+
+    /// The submission that a job came from.
+    pub fn submission_of(&self, job: JobId) -> Option<usize> {
+        self.jobs.get(job.index()).map(|&index| index as usize)
+    }
+
+    fn later(&mut self, at: Time, happening: Happening) {
+        self.said += 1;
+        self.agenda.push(Reverse((at, self.said, happening)));
+    }
+
+    fn truth(&self, ask: AskId) -> Option<&Submission> {
+        self.submissions.get(*self.jobs.get(ask.job.index())? as usize)
+    }
+
+    /// Work that an ask still has to do, at full width.
+    fn work_left(&self, ask: AskId) -> Span {
+        let full = self.truth(ask).and_then(|truth| truth.truth.lengths.get(usize::from(ask.stage)).copied());
+        self.left.get(&ask).copied().or(full).unwrap_or(Span::ZERO)
+    }
+
+    fn restart_cost(&self, ask: AskId) -> Span {
+        self.truth(ask).map_or(Span::ZERO, |truth| truth.spec.restart_cost)
+    }
+
+    // -- what happens
+
+    fn up(&mut self, now: Time, id: AllocationId, inputs: &mut Vec<Input>) {
+        let Some(live) = self.live.get_mut(&id) else { return };
+        let is_heard = live.nodes.iter().all(|&node| !self.nodes.is_silent(node));
+        if live.over.is_some() || live.leaving || !is_heard {
+            return; // brought up again when the node is heard again
+        }
+        let (members, most) = live.width;
+        live.running = Some((now, members, most));
+        let left = self.work_left(id.ask);
+        let is_service = self.truth(id.ask).is_some_and(|truth| {
+            matches!(truth.spec.stages[usize::from(id.ask.stage)].form, Form::Service { .. })
+        });
+        if !is_service {
+            let breaks = id.ask.stage == 0 && self.truth(id.ask).is_some_and(|truth| id.attempt <= truth.truth.failures);
+            let (work, verdict) = if breaks { (Span(left.0 / 2), Verdict::Broke) } else { (left, Verdict::Done) };
+            self.later(now + stretched(work, members, most), Happening::Over(id, verdict));
+        }
+        self.say(now, Input::Started(id), inputs);
+    }
+
+    fn over(&mut self, now: Time, id: AllocationId, verdict: Verdict, inputs: &mut Vec<Input>) {
+        let Some(live) = self.live.get_mut(&id) else { return };
+        if live.over.is_some() || live.running.is_none() {
+            return;
+        }
+        let outcome = match verdict {
+            Verdict::Done => Outcome::Succeeded,
+            Verdict::Broke => Outcome::Failed { code: 1 },
+        };
+        live.over = Some(outcome);
+        match self.delays.ended {
+            Span::ZERO => self.tell_ended(now, id, outcome, inputs),
+            delay => self.later(now + delay, Happening::Gone(id)),
+        }
+    }
+
+    fn tell_ended(&mut self, now: Time, id: AllocationId, outcome: Outcome, inputs: &mut Vec<Input>) {
+        let Some(live) = self.live.get(&id) else { return };
+        if live.nodes.iter().any(|&node| self.nodes.is_silent(node)) {
+            return; // told when the node is heard again, or never
+        }
+        if outcome != Outcome::Succeeded {
+            self.note_progress(now, id);
+        }
+        self.live.remove(&id);
+        self.say(now, Input::Ended { allocation: id, outcome }, inputs);
+    }
+
+    /// The workers of an allocation are gone because they were told to go.
+    fn gone(&mut self, now: Time, id: AllocationId, inputs: &mut Vec<Input>) {
+        let Some(live) = self.live.get_mut(&id) else { return };
+        let outcome = *live.over.get_or_insert(Outcome::Stopped);
+        self.tell_ended(now, id, outcome, inputs);
+    }
+
+    /// Remembers how much an interrupted ask still has to do. Once for each attempt: then it no longer runs.
+    fn note_progress(&mut self, now: Time, id: AllocationId) {
+        let Some((since, members, most)) = self.live.get_mut(&id).and_then(|live| live.running.take()) else { return };
+        let ran = (now - since).0;
+        let done = Span((i128::from(ran) * i128::from(members) / i128::from(most.max(1))) as i64);
+        let left = (self.work_left(id.ask) - done).max(Span::ZERO);
+        self.left.insert(id.ask, left + self.restart_cost(id.ask));
+    }
+
+    /// Says something about allocations now, or late, or twice.
+    fn say(&mut self, now: Time, input: Input, inputs: &mut Vec<Input>) {
+        let late = self.faults.late(&mut self.dice);
+        if let Some(delay) = self.faults.twice(&mut self.dice) {
+            let number = self.nodes.keep(input.clone());
+            self.later(now + late.unwrap_or_default() + delay, Happening::Heard(number));
+        }
+        match late {
+            None => inputs.push(input),
+            Some(delay) => {
+                let number = self.nodes.keep(input);
+                self.later(now + delay, Happening::Heard(number));
+            }
+        }
+    }
+
+    fn act(&mut self, now: Time, act: Act, inputs: &mut Vec<Input>) {
+        match act {
+            Act::Say(input) => inputs.push(input),
+            Act::Submit(index) => self.submit(index, inputs),
+            Act::Die(node) => self.die(now, node, inputs),
+            Act::CutOff(node, span) => self.cut_off(now, node, span, inputs),
+            Act::Repair(node) => self.repair(node, inputs),
+        }
+    }
+
+    fn submit(&mut self, index: u32, inputs: &mut Vec<Input>) {
+        let submission = &self.submissions[index as usize];
+        let mut spec = submission.spec.clone();
+        if !submission.after.is_empty() {
+            let after = submission.after.iter().filter_map(|&(other, when)| Some(Dependency { job: self.job_of(other)?, when }));
+            Arc::make_mut(&mut spec).after = after.collect();
+        }
+        // Ids are handed out in order; a refusal takes this back.
+        self.ids[index as usize] = Some(JobId(self.jobs.len() as u64));
+        self.jobs.push(index);
+        self.unanswered.push((spec.clone(), index));
+        inputs.push(Input::Submit(spec));
+    }
+
+    /// Whether an act must wait until what was said before has been answered: it names jobs by their ids.
+    fn depends(&self, act: &Act) -> bool {
+        matches!(act, Act::Submit(index) if !self.submissions[*index as usize].after.is_empty())
+    }
+}
+
+fn stretched(work: Span, members: u32, most: u32) -> Span {
+    if members == most {
+        return work;
+    }
+    Span((i128::from(work.0) * i128::from(most) / i128::from(members.max(1))) as i64)
+}
+
+impl World for VirtualWorld {
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+
+    fn desire(&mut self, now: Time, changes: &[Desired]) {
+        for desired in changes {
+            let id = desired.allocation;
+            match &desired.wanted {
+                Wanted::Run(_) if self.live.contains_key(&id) => {}
+                Wanted::Run(placement) => self.bring_up(now, id, placement),
+                Wanted::Gone => self.take_down(now, id),
+            }
+        }
+    }
+
+    fn next_at(&self) -> Option<Time> {
+        let acts = self.script.front().map(|(at, _)| *at);
+        let happenings = self.agenda.peek().map(|Reverse((at, ..))| *at);
+        [acts, happenings].into_iter().flatten().min()
+    }
+
+    fn observe(&mut self, now: Time, inputs: &mut Vec<Input>) {
+        self.unanswered.clear();
+        while let Some(Reverse((at, ..))) = self.agenda.peek() {
+            if *at > now {
+                break;
+            }
+            let Some(Reverse((_, _, happening))) = self.agenda.pop() else { break };
+            match happening {
+                Happening::Up(id) => self.up(now, id, inputs),
+                Happening::Refuse(id) => {
+                    self.live.remove(&id);
+                    self.say(now, Input::StartRefused { allocation: id, why: "no such luck today".into() }, inputs);
+                }
+                Happening::Over(id, verdict) => self.over(now, id, verdict, inputs),
+                Happening::Gone(id) => self.gone(now, id, inputs),
+                Happening::Heard(number) => inputs.extend(self.nodes.heard(number)),
+                Happening::Reconnect(node) => self.reconnect(now, node, inputs),
+                Happening::LeaseOut(node) => self.lease_out(now, node),
+            }
+        }
+        while self.script.front().is_some_and(|(at, act)| *at <= now && (inputs.is_empty() || !self.depends(act))) {
+            let Some((_, act)) = self.script.pop_front() else { break };
+            self.act(now, act, inputs);
+        }
+    }
+
+    fn refused(&mut self, _now: Time, input: &Input, _refusal: &Refusal) {
+        match input {
+            Input::Submit(spec) => {
+                // Everything after it in this batch moves up by one.
+                let same = |entry: &&(Arc<JobSpec>, u32)| Arc::ptr_eq(&entry.0, spec);
+                let Some(&(_, index)) = self.unanswered.iter().find(same) else { return };
+                let position = self.jobs.iter().rposition(|&job| job == index).expect("we submitted it");
+                self.jobs.remove(position);
+                self.ids[index as usize] = None;
+                for (job, &index) in self.jobs.iter().enumerate().skip(position) {
+                    self.ids[index as usize] = Some(JobId(job as u64));
+                }
+            }
+            _ => {}
+        }
+    }
+}

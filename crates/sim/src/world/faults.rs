@@ -1,0 +1,42 @@
+//! What can go wrong, how often, and how long things take.
+
+use crate::dice::Dice;
+use consort_types::Span;
+
+/// How long the ordinary things take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Delays {
+    /// From being desired to being up.
+    pub start: Span,
+    /// From being told to go to being gone.
+    pub stop: Span,
+    /// From the end of the work to its being observed.
+    pub ended: Span,
+}
+
+/// How often things go wrong, in thousandths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Faults {
+    /// Starts that are refused.
+    pub refuse: u32,
+    /// News that comes late.
+    pub late: u32,
+    /// News that comes twice.
+    pub twice: u32,
+    /// How late at most, in seconds.
+    pub late_seconds: u64,
+}
+
+impl Faults {
+    pub(super) fn late(&self, dice: &mut Dice) -> Option<Span> {
+        dice.permille(self.late).then(|| self.some_time(dice))
+    }
+
+    pub(super) fn twice(&self, dice: &mut Dice) -> Option<Span> {
+        dice.permille(self.twice).then(|| self.some_time(dice))
+    }
+
+    fn some_time(&self, dice: &mut Dice) -> Span {
+        Span::seconds(1 + dice.below(self.late_seconds.max(1)) as i64)
+    }
+}
