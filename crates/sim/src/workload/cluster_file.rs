@@ -59,7 +59,7 @@ pub fn parse(file: &str, text: &str) -> Result<Cluster, ReadError> {
 
 fn cluster(text: &str) -> Result<Cluster, ReadError> {
     let known = ["levels", "links", "lease", "margin", "kinds", "nodes", "tenants", "queues"];
-    let mut fields = yaml::parse(text)?.fields("a cluster", &known)?;
+    let mut fields = yaml::parse(text, "a cluster")?.fields("a cluster", &known)?;
     let settings = settings(&mut fields)?;
     let declares = fields.given("kinds").is_some();
     let mut kinds = each(&mut fields, "kinds", "a kind", &["name", "vendor", "memory"], kind)?;

@@ -84,7 +84,7 @@ impl Default for Recipe {
         Recipe {
             seed: 1,
             jobs: 1_000,
-            rate_per_hour: 22.0,
+            rate_per_hour: 24.0,
             daily: true,
             kinds: weighted(&[("h200", 0.42), ("mi300x", 0.33), ("l4", 0.25)]),
             widths: vec![(1, 0.45), (2, 0.15), (4, 0.15), (8, 0.15), (16, 0.07), (32, 0.03)],
@@ -93,7 +93,7 @@ impl Default for Recipe {
             tail: 0.05,
             tail_from: Span::seconds(4 * 3_600),
             tail_exponent: 1.6,
-            longest: Span::seconds(3 * 86_400),
+            longest: Span::seconds(86_400),
             tenants: weighted(&[("vision", 0.5), ("speech", 0.3), ("language", 0.2)]),
             estimates: Estimates::Off { sigma: 0.7 },
             flexible: 0.25,

@@ -122,7 +122,7 @@ impl Columns {
         if u64::from(count.max) * u64::from(shape.devices) > u64::from(limits::WIDTH) {
             return Err(table
                 .place_of(self.devices)
-                .fail("asks for more than 1,000,000 devices, expected fewer"));
+                .fail("one ask is for more than 1,000,000 devices, expected fewer"));
         }
         let kinds = table.read(self.kind, names)?.unwrap_or_default();
         let mut shapes: Vec<Shape> =

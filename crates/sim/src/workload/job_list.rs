@@ -79,7 +79,11 @@ pub fn parse(file: &str, text: &str) -> Result<Workload, ReadError> {
 fn jobs(text: &str) -> Result<Workload, ReadError> {
     let known: Vec<&str> = JOB.into_iter().chain(body::FIELDS).collect();
     let mut assembly = Assembly::new();
-    for node in yaml::parse(text)?.list("the file")? {
+    let root = yaml::parse(text, "a list of jobs")?;
+    let Value::List(nodes) = root.value else {
+        return Err(root.place.fail("is not a list, expected a list of jobs"));
+    };
+    for node in nodes {
         job(node.fields("a job", &known)?, &mut assembly)?;
     }
     assembly.finish().map_err(|(place, message)| place.fail(message))

@@ -103,8 +103,9 @@ fn extension(file: &str) -> &str {
 fn text<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str, ReadError> {
     let bytes = table::without_mark(bytes);
     std::str::from_utf8(bytes).map_err(|error| {
-        let before = &bytes[..error.valid_up_to()];
-        let line = before.iter().filter(|byte| **byte == b'\n').count() as u64 + 1;
-        ReadError { line, ..ReadError::whole(file, "is not UTF-8, expected UTF-8") }
+        let before = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
+        let line = before.matches('\n').count() as u64 + 1;
+        let column = before.chars().rev().take_while(|c| *c != '\n').count() as u64 + 1;
+        ReadError { line, column, ..ReadError::whole(file, "is not UTF-8, expected UTF-8") }
     })
 }

@@ -88,11 +88,12 @@ impl<'a> Table<'a> {
         }
         match self.row.len() == self.header.len() {
             true => Ok(true),
-            false => Err(self.place(0).fail(format!(
-                "the row has {} fields, expected {} as in the header",
-                self.row.len(),
-                self.header.len()
-            ))),
+            false => {
+                let (found, expected) = (self.row.len(), self.header.len());
+                let message =
+                    format!("the number of fields is {found}, expected {expected} as in the header");
+                Err(self.place(0).fail(message))
+            }
         }
     }
 

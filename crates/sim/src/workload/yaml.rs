@@ -36,8 +36,8 @@ struct Open {
 
 const NO_ALIASES: &str = "is an anchor or an alias, expected the value written out";
 
-/// Reads the only document of a text.
-pub(super) fn parse(text: &str) -> Result<Node, ReadError> {
+/// Reads the only document of a text, in which something is `expected`.
+pub(super) fn parse(text: &str, expected: &str) -> Result<Node, ReadError> {
     if text.len() as u64 > limits::YAML_BYTES {
         return Err(Place::default().fail("is larger than 256 MiB, expected less, or a CSV table"));
     }
@@ -77,7 +77,7 @@ pub(super) fn parse(text: &str) -> Result<Node, ReadError> {
             None => root = Some(node),
         }
     }
-    root.ok_or_else(|| Place::default().fail("is empty"))
+    root.ok_or_else(|| Place::default().fail(format!("is empty, expected {expected}")))
 }
 
 /// Turns what has ended into a value; of a map, says which key is there twice.

@@ -140,7 +140,7 @@ fn widths(roles: &[Role], place: Place) -> Result<(), ReadError> {
         u64::from(role.count.max) * devices
     };
     match roles.iter().map(widest).sum::<u64>() > u64::from(limits::WIDTH) {
-        true => Err(place.fail("asks for more than 1,000,000 devices at once, expected fewer")),
+        true => Err(place.fail("one ask is for more than 1,000,000 devices, expected fewer")),
         false => Ok(()),
     }
 }
