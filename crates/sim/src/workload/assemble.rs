@@ -63,11 +63,13 @@ impl<P: Copy> Assembly<P> {
             rank[old] = new;
         }
         for (position, waits) in waits {
+            let mut seen = BTreeSet::new();
             for Wait { name, when, place } in waits {
                 let fail =
                     |what: &str| Err((place, format!("`after` names {}, {what}", value::quoted(&name))));
                 match positions.get(&name) {
                     None => return fail("expected the name of a job in this file"),
+                    Some(&other) if !seen.insert(other) => return fail("expected each job only once"),
                     Some(&other) if rank[other] >= rank[position] => {
                         return fail("expected a job that is submitted earlier");
                     }

@@ -61,10 +61,6 @@ pub(super) fn parse(text: &str, expected: &str) -> Result<Node, ReadError> {
             Event::StreamEnd => break,
             Event::Nothing | Event::StreamStart | Event::DocumentStart(_) | Event::DocumentEnd => continue,
         };
-        values += 1;
-        if values > 2 * limits::YAML_VALUES {
-            return Err(place.fail("is beyond the 20,000,000th value, expected fewer, or a CSV table"));
-        }
         let Some(node) = done else {
             if open.len() == limits::YAML_DEPTH {
                 return Err(place.fail("nests deeper than 32 levels, expected fewer"));
@@ -72,6 +68,10 @@ pub(super) fn parse(text: &str, expected: &str) -> Result<Node, ReadError> {
             open.push(Open { place, map, items: vec![] });
             continue;
         };
+        values += 1;
+        if values > limits::YAML_VALUES {
+            return Err(place.fail("is beyond the 20,000,000th value, expected fewer, or a CSV table"));
+        }
         match open.last_mut() {
             Some(parent) => parent.items.push(node),
             None => root = Some(node),

@@ -32,6 +32,12 @@ pub(super) fn nodes(
                 .fail(format!("the devices up to here are more than {most}, expected fewer")));
         }
         let domains = domains(&mut fields, settings)?;
+        // Names only grow as they are counted on, so the last is the longest.
+        let last = names.len().saturating_sub(1);
+        if domains.iter().any(|domain| value::name(&domain.of(last)).is_err()) {
+            let message = "the name of a domain would be longer than 256 characters, expected shorter";
+            return Err(fields.place.fail(message));
+        }
         for index in 0..names.len() {
             let (name, place) = names.get(index);
             if value::name(&name).is_err() {

@@ -127,6 +127,10 @@ fn job_lists() {
             "- {name: a, run: 1s}\n- {name: b, run: 1s,\n   after: [{job: a, when: happy}]}",
             "j.yaml:3:27: `when` is `happy`, expected succeeded, failed or ended",
         ),
+        (
+            "- {name: a, run: 1s}\n- {name: b, run: 1s, after: [a, a]}",
+            "j.yaml:2:33: `after` names `a`, expected each job only once",
+        ),
         ("- {name: a, stages: []}", "j.yaml:1:21: `stages` has 0 entries, expected 1 to 1,000"),
         (
             "- {name: a, run: 1s, stages: [{name: s, run: 1s}]}",
@@ -190,6 +194,7 @@ fn cluster_files() {
             "nodes: [{names: [a, a], devices: {x: 1}}]",
             "c.yaml:1:21: a node called `a` is already there, expected another name",
         ),
+        ("nodes: [{names: [], devices: {x: 1}}]", "c.yaml:1:8: `nodes` is empty, expected at least one node"),
         (
             "nodes: [{names: [a], count: 2, devices: {x: 1}}]",
             "c.yaml:1:22: `count` is given beside `names`, expected only one of them",
