@@ -1,0 +1,65 @@
+//! What holds for all readers: exact words for malformed input, and no harm from mangled input.
+
+use super::*;
+use std::path::PathBuf;
+
+/// The example in a module's own documentation: what is documented is what is tested.
+pub(super) fn example(source: &str, language: &str) -> String {
+    let fence = format!("//! ```{language}");
+    let lines =
+        source.lines().skip_while(|line| *line != fence).skip(1).take_while(|line| *line != "//! ```");
+    lines.map(|line| line.strip_prefix("//! ").unwrap_or("").to_string() + "\n").collect()
+}
+
+/// Where the public data is, if it is given.
+pub(super) fn bench_data(test: &str) -> Option<PathBuf> {
+    let data = std::env::var_os("CONSORT_BENCH_DATA").map(PathBuf::from);
+    if data.is_none() {
+        println!("skipped: {test} (CONSORT_BENCH_DATA is not set)");
+    }
+    data
+}
+
+mod malformed;
+mod mangled;
+
+#[test]
+fn a_cluster_becomes_inputs_in_an_acceptable_order() {
+    let cluster = Cluster::uniform("x", 2, 4);
+    let words: Vec<String> = cluster.inputs().iter().map(|input| format!("{input:?}")).collect();
+    let starts = ["Configure", "SetKind", "SetTenant", "SetQueue", "NodeJoined", "NodeJoined"];
+    assert_eq!(words.len(), starts.len());
+    assert!(words.iter().zip(starts).all(|(word, start)| word.starts_with(start)), "{words:?}");
+    assert_eq!(cluster.devices(), 8);
+
+    let declared =
+        Cluster { tenants: vec![plain_tenant(DEFAULT)], queues: vec![plain_queue(DEFAULT)], ..cluster };
+    assert_eq!(declared.inputs().len(), starts.len());
+}
+
+#[test]
+fn only_what_the_cluster_lacks_is_declared_for_a_workload() {
+    let text = "[{name: a, run: 1s}, {name: b, run: 1s, tenant: red, queue: fast}, {name: c, run: 1s, tenant: blue}]";
+    let workload = job_list::parse("jobs.yaml", text).unwrap();
+    let cluster = Cluster { tenants: vec![plain_tenant("red")], ..Cluster::default() };
+    let expected = [Input::SetTenant(plain_tenant("blue")), Input::SetQueue(plain_queue("fast"))];
+    assert_eq!(workload.undeclared(&cluster), expected);
+}
+
+#[test]
+fn tables_are_told_apart_by_their_header_and_unpacked() {
+    use std::io::Write;
+    let philly = "job_id,submit_s,duration_s,gpus,vc,est_s\n0,5,100,8,aa,90\n";
+    let tiresias = "job_id,num_gpu,submit_time,iterations,model_name,duration,interval\n7,2,30,1,vgg,9,1\n";
+    let ours = "name,at,run,devices\na,0,1h,2\n";
+    for (text, label) in [(philly, "0"), (tiresias, "7"), (ours, "a")] {
+        let workload = read::parse_workload("jobs.csv", text.as_bytes()).unwrap();
+        assert_eq!(workload.submissions[0].label, label);
+        let mut packer = flate2::write::GzEncoder::new(vec![], flate2::Compression::fast());
+        packer.write_all(text.as_bytes()).unwrap();
+        let path = std::env::temp_dir().join(format!("consort-{}-{label}.csv.gz", std::process::id()));
+        std::fs::write(&path, packer.finish().unwrap()).unwrap();
+        assert_eq!(read_workload(&path), Ok(workload));
+        std::fs::remove_file(&path).unwrap();
+    }
+}
