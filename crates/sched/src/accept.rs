@@ -38,7 +38,11 @@ impl Scheduler {
             Input::Cancel(job) => {
                 let job = self.living(*job)?;
                 if job.ending.is_some() {
-                    refuse(Rule::Stale, format!("job {} is already ending", job.id), "nothing is left to do")?;
+                    refuse(
+                        Rule::Stale,
+                        format!("job {} is already ending", job.id),
+                        "nothing is left to do",
+                    )?;
                 }
             }
             Input::Pause(job) => self.accept_pause(*job, true)?,
@@ -48,14 +52,17 @@ impl Scheduler {
             Input::NodeReturned(node) => {
                 self.accept_health(*node, |health| matches!(health, Health::Suspect { .. }), "suspect")?
             }
-            Input::NodeFenced(node) => self.accept_health(*node, |health| health != Health::Fenced, "up or suspect")?,
+            Input::NodeFenced(node) => {
+                self.accept_health(*node, |health| health != Health::Fenced, "up or suspect")?
+            }
             Input::ForeignUse { node, shares } => self.accept_foreign(*node, shares)?,
             Input::Started(allocation) => {
                 self.accept_news(*allocation, |phase| phase == Phase::Starting, "starting")?
             }
             Input::StartRefused { allocation, why } => {
                 text("the world's reason", why, 4096)?;
-                let is_open = |phase| matches!(phase, Phase::Starting | Phase::Releasing { ran_since: None, .. });
+                let is_open =
+                    |phase| matches!(phase, Phase::Starting | Phase::Releasing { ran_since: None, .. });
                 self.accept_news(*allocation, is_open, "starting")?
             }
             Input::Ended { allocation, .. } => {
@@ -68,15 +75,23 @@ impl Scheduler {
     fn living(&self, id: JobId) -> Result<&Job, Refusal> {
         match (self.state.jobs.get(id), self.state.jobs.ending(id)) {
             (Some(job), _) => Ok(job),
-            (None, Some(_)) => refuse(Rule::NotThere, format!("job {id} has already ended"), "nothing is left to do"),
-            (None, None) => refuse(Rule::NotThere, format!("there is no job {id}"), "look at the list of jobs"),
+            (None, Some(_)) => {
+                refuse(Rule::NotThere, format!("job {id} has already ended"), "nothing is left to do")
+            }
+            (None, None) => {
+                refuse(Rule::NotThere, format!("there is no job {id}"), "look at the list of jobs")
+            }
         }
     }
 
     fn accept_pause(&self, id: JobId, pause: bool) -> Verdict {
         let job = self.living(id)?;
         if job.ending.is_some() {
-            return refuse(Rule::WrongState, format!("job {id} is ending"), "submit it again when it has ended");
+            return refuse(
+                Rule::WrongState,
+                format!("job {id} is ending"),
+                "submit it again when it has ended",
+            );
         }
         match (pause, job.paused) {
             (true, true) => refuse(Rule::Stale, format!("job {id} is already paused"), "resume it first"),
@@ -87,17 +102,29 @@ impl Scheduler {
 
     fn accept_settings(&self, settings: &Settings) -> Verdict {
         if !self.state.cluster.nodes.is_empty() {
-            return refuse(Rule::InUse, "the topology cannot change while nodes are known", "set it before the first node joins");
+            return refuse(
+                Rule::InUse,
+                "the topology cannot change while nodes are known",
+                "set it before the first node joins",
+            );
         }
         if settings.levels.len() > 16 {
-            return refuse(Rule::OutOfRange, format!("{} topology levels were given", settings.levels.len()), "use at most 16");
+            return refuse(
+                Rule::OutOfRange,
+                format!("{} topology levels were given", settings.levels.len()),
+                "use at most 16",
+            );
         }
         for (index, level) in settings.levels.iter().enumerate() {
             text("the name of a topology level", &level.name, NAME)?;
             let is_taken = matches!(level.name.as_str(), "node" | "island");
             if is_taken || settings.levels[..index].iter().any(|other| other.name == level.name) {
                 let subject = format!("topology level {} is named twice", level.name);
-                return refuse(Rule::Malformed, subject, "give every level a name of its own; node and island exist already");
+                return refuse(
+                    Rule::Malformed,
+                    subject,
+                    "give every level a name of its own; node and island exist already",
+                );
             }
         }
         span("the lease", settings.lease, Span::ZERO)?;
@@ -107,13 +134,21 @@ impl Scheduler {
     fn accept_kind(&self, kind: &KindSpec) -> Verdict {
         text("the name of a device kind", &kind.name, NAME)?;
         if kind.memory_bytes > i64::MAX as u64 {
-            return refuse(Rule::OutOfRange, format!("kind {} has {} bytes of memory", kind.name, kind.memory_bytes), "give a real size");
+            return refuse(
+                Rule::OutOfRange,
+                format!("kind {} has {} bytes of memory", kind.name, kind.memory_bytes),
+                "give a real size",
+            );
         }
         let Some(id) = self.state.cluster.kind(&kind.name) else { return Ok(()) };
         let known = &self.state.cluster.kinds[id.index()];
         let in_use = known.sizes.values().any(|&nodes| nodes > 0);
         if in_use && known.spec != *kind {
-            return refuse(Rule::InUse, format!("nodes have devices of kind {}", kind.name), "declare a kind under another name");
+            return refuse(
+                Rule::InUse,
+                format!("nodes have devices of kind {}", kind.name),
+                "declare a kind under another name",
+            );
         }
         Ok(())
     }
@@ -123,13 +158,25 @@ impl Scheduler {
         for (index, quota) in tenant.quotas.iter().enumerate() {
             let who = format!("tenant {}, quota for {}", tenant.name, quota.kind);
             if self.state.cluster.kind(&quota.kind).is_none() {
-                return refuse(Rule::UnknownName, format!("{who}: there is no such kind"), self.kinds_remedy());
+                return refuse(
+                    Rule::UnknownName,
+                    format!("{who}: there is no such kind"),
+                    self.kinds_remedy(),
+                );
             }
             if tenant.quotas[..index].iter().any(|other| other.kind == quota.kind) {
-                return refuse(Rule::Malformed, format!("{who} is given twice"), "give one quota for each kind");
+                return refuse(
+                    Rule::Malformed,
+                    format!("{who} is given twice"),
+                    "give one quota for each kind",
+                );
             }
             if quota.ceiling.is_some_and(|ceiling| ceiling < quota.guarantee) {
-                return refuse(Rule::Malformed, format!("{who}: the guarantee is above the ceiling"), "raise the ceiling or lower the guarantee");
+                return refuse(
+                    Rule::Malformed,
+                    format!("{who}: the guarantee is above the ceiling"),
+                    "raise the ceiling or lower the guarantee",
+                );
             }
         }
         Ok(())
@@ -148,7 +195,11 @@ impl Scheduler {
 
     fn kinds_remedy(&self) -> String {
         let names: Vec<&str> = self.state.cluster.kinds.iter().map(|kind| kind.spec.name.as_str()).collect();
-        if names.is_empty() { "declare a kind first".into() } else { format!("known kinds are {}", names.join(", ")) }
+        if names.is_empty() {
+            "declare a kind first".into()
+        } else {
+            format!("known kinds are {}", names.join(", "))
+        }
     }
 
     fn node_known(&self, node: NodeId) -> Verdict {
@@ -184,28 +235,52 @@ impl Scheduler {
         let who = format!("node {}", node.name);
         if let Some(id) = self.state.cluster.node(&node.name) {
             if self.state.cluster.nodes[id.index()].health != Health::Fenced {
-                return refuse(Rule::Stale, format!("{who} is already here"), "fence it before it joins again");
+                return refuse(
+                    Rule::Stale,
+                    format!("{who} is already here"),
+                    "fence it before it joins again",
+                );
             }
         }
         let levels = &self.state.cluster.settings.levels;
         if node.domains.len() != levels.len() {
             let names: Vec<&str> = levels.iter().map(|level| level.name.as_str()).collect();
-            let subject = format!("{who} names {} domains, the topology has {} levels", node.domains.len(), levels.len());
-            return refuse(Rule::Malformed, subject, format!("name one domain for each of: {}", names.join(", ")));
+            let subject = format!(
+                "{who} names {} domains, the topology has {} levels",
+                node.domains.len(),
+                levels.len()
+            );
+            return refuse(
+                Rule::Malformed,
+                subject,
+                format!("name one domain for each of: {}", names.join(", ")),
+            );
         }
         node.domains.iter().try_for_each(|domain| text("the name of a domain", domain, NAME))?;
         let mut devices = 0u32;
         for group in &node.devices {
             if self.state.cluster.kind(&group.kind).is_none() {
-                return refuse(Rule::UnknownName, format!("{who} has devices of unknown kind {}", group.kind), self.kinds_remedy());
+                return refuse(
+                    Rule::UnknownName,
+                    format!("{who} has devices of unknown kind {}", group.kind),
+                    self.kinds_remedy(),
+                );
             }
             devices = devices.saturating_add(group.count);
         }
         if devices > DEVICES_PER_NODE {
-            return refuse(Rule::OutOfRange, format!("{who} has {devices} devices"), format!("at most {DEVICES_PER_NODE} fit in a node"));
+            return refuse(
+                Rule::OutOfRange,
+                format!("{who} has {devices} devices"),
+                format!("at most {DEVICES_PER_NODE} fit in a node"),
+            );
         }
         if self.state.cluster.devices.len() as u64 + u64::from(devices) > u64::from(u32::MAX) {
-            return refuse(Rule::OutOfRange, format!("{who} is one device too many"), "four billion devices are the limit");
+            return refuse(
+                Rule::OutOfRange,
+                format!("{who} is one device too many"),
+                "four billion devices are the limit",
+            );
         }
         Ok(())
     }
@@ -214,8 +289,13 @@ impl Scheduler {
         self.node_known(node)?;
         let found = &self.state.cluster.nodes[node.index()];
         if found.count as usize != shares.len() || shares.iter().any(|&share| share > WHOLE) {
-            let subject = format!("foreign use of node {} was reported for {} devices", found.spec.name, shares.len());
-            return refuse(Rule::Malformed, subject, format!("report {} numbers from 0 to {WHOLE}", found.count));
+            let subject =
+                format!("foreign use of node {} was reported for {} devices", found.spec.name, shares.len());
+            return refuse(
+                Rule::Malformed,
+                subject,
+                format!("report {} numbers from 0 to {WHOLE}", found.count),
+            );
         }
         Ok(())
     }
@@ -234,10 +314,18 @@ impl Scheduler {
 /// A name that can be printed.
 fn text(what: &str, value: &str, longest: usize) -> Verdict {
     if value.is_empty() || value.len() > longest {
-        return refuse(Rule::OutOfRange, format!("{what} has {} bytes", value.len()), format!("use 1 to {longest}"));
+        return refuse(
+            Rule::OutOfRange,
+            format!("{what} has {} bytes", value.len()),
+            format!("use 1 to {longest}"),
+        );
     }
     if value.chars().any(char::is_control) {
-        return refuse(Rule::Malformed, format!("{what} {value:?} contains control characters"), "use printable ones");
+        return refuse(
+            Rule::Malformed,
+            format!("{what} {value:?} contains control characters"),
+            "use printable ones",
+        );
     }
     Ok(())
 }

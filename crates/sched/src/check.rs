@@ -74,7 +74,9 @@ pub(crate) fn check(state: &State, capabilities: Capabilities, plan: &Plan, now:
             Move::Start { ask, placement, after } => {
                 start(state, capabilities, &mut touched, *ask, placement, after, now)
             }
-            Move::Stop { allocation, cause } => stop(state, capabilities, &mut touched, *allocation, *cause, now),
+            Move::Stop { allocation, cause } => {
+                stop(state, capabilities, &mut touched, *allocation, *cause, now)
+            }
             Move::Fence { node } => fence(state, *node, now),
         };
         if let Err(rule) = verdict {
@@ -148,7 +150,13 @@ fn start(
 }
 
 /// Takes a grant from what is left, then from what the givers give; returns how much its own tenant gives.
-fn take(state: &State, touched: &mut Touched, tenant: TenantId, grant: &Grant, after: &[AllocationId]) -> Result<u64, Breach> {
+fn take(
+    state: &State,
+    touched: &mut Touched,
+    tenant: TenantId,
+    grant: &Grant,
+    after: &[AllocationId],
+) -> Result<u64, Breach> {
     let left = touched.left.entry(grant.device).or_insert_with(|| state.cluster.unheld(grant.device));
     let mut missing = (i32::from(grant.share), grant.memory_bytes as i64);
     let draw = |from: &mut (i32, i64), missing: &mut (i32, i64)| {
@@ -219,7 +227,9 @@ fn domain(cluster: &Cluster, level: Level, id: DeviceId) -> Option<(u32, u32)> {
     match level {
         Level::Node => Some((device.node.0, 0)),
         Level::Island => (device.island != NO_ISLAND).then_some((device.node.0, device.island)),
-        Level::Domain(level) => cluster.nodes[device.node.index()].domains.get(usize::from(level)).map(|&d| (d, 0)),
+        Level::Domain(level) => {
+            cluster.nodes[device.node.index()].domains.get(usize::from(level)).map(|&d| (d, 0))
+        }
     }
 }
 

@@ -114,7 +114,9 @@ impl Classes {
 
     /// Whether these roles were already found to fit a cluster of this make.
     pub fn known_to_fit(&self, roles: &[Role], make: u64) -> bool {
-        self.ids.get(roles).is_some_and(|id| self.entries[id.0 as usize].as_ref().is_some_and(|e| e.fits_make == make))
+        self.ids
+            .get(roles)
+            .is_some_and(|id| self.entries[id.0 as usize].as_ref().is_some_and(|e| e.fits_make == make))
     }
 
     pub fn enter(&mut self, roles: &[Role], cluster: &Cluster) -> ClassId {
@@ -125,7 +127,8 @@ impl Classes {
             return id;
         }
         let class = Class::compile(roles, cluster).expect("accept admits only known names");
-        let entry = Entry { class: Arc::new(class), roles: roles.to_vec(), users: 1, fits_make: cluster.make };
+        let entry =
+            Entry { class: Arc::new(class), roles: roles.to_vec(), users: 1, fits_make: cluster.make };
         let id = match self.spare.pop() {
             Some(slot) => {
                 self.entries[slot as usize] = Some(entry);

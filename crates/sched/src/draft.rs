@@ -187,7 +187,9 @@ impl<'a> Draft<'a> {
         while self.log.len() > mark.0 {
             match self.log.pop().expect("longer than the mark") {
                 Undo::Take(grant) => self.free.give(&self.state.cluster, &grant),
-                Undo::Give(grant) => assert!(self.free.take(&self.state.cluster, &grant), "nothing was taken since"),
+                Undo::Give(grant) => {
+                    assert!(self.free.take(&self.state.cluster, &grant), "nothing was taken since")
+                }
                 Undo::Account(key, was) => {
                     self.accounts.insert(key, was);
                 }
@@ -229,7 +231,11 @@ impl<'a> Draft<'a> {
                 let is_free = grants.iter().all(|grant| self.try_take(grant));
                 assert!(is_free, "place opinions choose from what is free");
             }
-            if placement.grants.is_empty() { placement.grants = grants } else { placement.grants.extend(grants) }
+            if placement.grants.is_empty() {
+                placement.grants = grants
+            } else {
+                placement.grants.extend(grants)
+            }
             debug_assert!(count >= role.count.min);
         }
         self.back_to(mark);
@@ -339,8 +345,12 @@ impl<'a> Draft<'a> {
 
     /// What the tenant itself gives back to itself through these givers.
     fn returned(&self, after: &[AllocationId], placement: &Placement, tenant: TenantId, kind: KindId) -> u64 {
-        let own = after.iter().filter(|giver| self.state.jobs.get(giver.ask.job).is_some_and(|job| job.tenant == tenant));
-        let held = own.flat_map(|&giver| &self.state.jobs.allocation(giver).expect("it was stopped here").placement.grants);
+        let own = after
+            .iter()
+            .filter(|giver| self.state.jobs.get(giver.ask.job).is_some_and(|job| job.tenant == tenant));
+        let held = own.flat_map(|&giver| {
+            &self.state.jobs.allocation(giver).expect("it was stopped here").placement.grants
+        });
         held.filter(|held| self.state.cluster.device(held.device).kind == kind)
             .filter(|held| placement.grants.iter().any(|grant| grant.device == held.device))
             .map(|held| u64::from(held.share))

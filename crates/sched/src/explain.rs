@@ -35,7 +35,9 @@ impl Scheduler {
             AskState::Done => Reason::Done,
             AskState::Granted(allocation) => match allocation.phase {
                 Phase::Starting => Reason::Starting,
-                Phase::Running { since } => Reason::Running { since, devices: allocation.placement.grants.len() as u32 },
+                Phase::Running { since } => {
+                    Reason::Running { since, devices: allocation.placement.grants.len() as u32 }
+                }
                 Phase::Releasing { .. } => Reason::Releasing,
                 Phase::Planned => {
                     let mut from: Vec<AllocationId> = allocation.owed.iter().map(|owed| owed.by).collect();
@@ -110,7 +112,8 @@ pub(crate) fn no_room(draft: &Draft<'_>, ask: &AskView<'_>) -> Reason {
         kinds.dedup();
         kinds.iter().map(|&kind| draft.free().total(kind)).sum()
     };
-    let enough = needs.iter().any(|&(kind, share)| u64::from(draft.free().total(kind)) * u64::from(WHOLE) >= share);
+    let enough =
+        needs.iter().any(|&(kind, share)| u64::from(draft.free().total(kind)) * u64::from(WHOLE) >= share);
     let mut holders = holders(&view, draft, &needs, ask);
     holders.sort_by_key(|(about, id, _)| (about.is_none(), *about, *id));
     let stage = &ask.spec().stages[usize::from(ask.id().stage)];

@@ -84,7 +84,11 @@ impl Free {
             let share = self.device(device).0;
             if share > 0 && share < WHOLE {
                 let partial = &mut self.kinds[cluster.device(device).kind.index()].partial;
-                if usable { partial.insert((share, device)) } else { partial.remove(&(share, device)) };
+                if usable {
+                    partial.insert((share, device))
+                } else {
+                    partial.remove(&(share, device))
+                };
             }
         }
     }
@@ -120,7 +124,8 @@ impl Free {
         let node = &mut self.nodes[device.node.index()];
         let usable = node.usable;
         if (was == WHOLE) != (share == WHOLE) {
-            let entry = node.whole.iter_mut().find(|entry| entry.0 == device.kind).expect("the node has this kind");
+            let entry =
+                node.whole.iter_mut().find(|entry| entry.0 == device.kind).expect("the node has this kind");
             let from = entry.1;
             entry.1 = if share == WHOLE { from + 1 } else { from - 1 };
             let to = entry.1;
@@ -215,12 +220,20 @@ impl Free {
     ) -> impl Iterator<Item = DeviceId> + 'a {
         cluster.nodes[node.index()].devices().map(DeviceId).filter(move |&id| {
             let device = cluster.device(id);
-            device.kind == kind && self.device(id).0 == WHOLE && island.is_none_or(|wanted| device.island == wanted)
+            device.kind == kind
+                && self.device(id).0 == WHOLE
+                && island.is_none_or(|wanted| device.island == wanted)
         })
     }
 
     /// The island of a node with the fewest wholly free devices that are still at least so many.
-    pub(crate) fn tightest_island(&self, cluster: &Cluster, node: NodeId, kind: KindId, at_least: u32) -> Option<u32> {
+    pub(crate) fn tightest_island(
+        &self,
+        cluster: &Cluster,
+        node: NodeId,
+        kind: KindId,
+        at_least: u32,
+    ) -> Option<u32> {
         let mut islands: Vec<(u32, u32)> = vec![]; // (island, free); a node has few
         for id in self.devices_on(cluster, node, kind, None) {
             let island = cluster.device(id).island;
@@ -230,6 +243,10 @@ impl Free {
                 None => islands.push((island, 1)),
             }
         }
-        islands.into_iter().filter(|entry| entry.1 >= at_least).min_by_key(|entry| (entry.1, entry.0)).map(|entry| entry.0)
+        islands
+            .into_iter()
+            .filter(|entry| entry.1 >= at_least)
+            .min_by_key(|entry| (entry.1, entry.0))
+            .map(|entry| entry.0)
     }
 }

@@ -56,7 +56,11 @@ impl Lines {
                 Some(behind) => line.range((Bound::Excluded(behind), Bound::Unbounded)).next(),
             };
             let entry = *next?;
-            if state.jobs.ask(entry.1).is_some_and(|ask| matches!(ask.state, crate::state::jobs::AskState::Waiting)) {
+            if state
+                .jobs
+                .ask(entry.1)
+                .is_some_and(|ask| matches!(ask.state, crate::state::jobs::AskState::Waiting))
+            {
                 return Some(entry);
             }
             line.remove(&entry);
@@ -108,7 +112,11 @@ impl Walk {
     }
 
     pub fn next(&mut self, lines: &mut Lines, state: &State) -> Option<(Key, AskId)> {
-        let heads = self.cursors.iter().enumerate().filter_map(|(index, cursor)| Some((cursor.priority, cursor.head?, index)));
+        let heads = self
+            .cursors
+            .iter()
+            .enumerate()
+            .filter_map(|(index, cursor)| Some((cursor.priority, cursor.head?, index)));
         let (_, entry, index) = heads.min()?;
         let cursor = &mut self.cursors[index];
         cursor.head = match &mut cursor.sorted {

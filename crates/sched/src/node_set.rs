@@ -42,7 +42,9 @@ impl NodeSet {
     /// Members, lowest first.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         let words = ones(&self.summary).map(|word| word as usize);
-        words.flat_map(move |word| ones(std::slice::from_ref(&self.words[word])).map(move |bit| word as u32 * 64 + bit))
+        words.flat_map(move |word| {
+            ones(std::slice::from_ref(&self.words[word])).map(move |bit| word as u32 * 64 + bit)
+        })
     }
 }
 

@@ -21,7 +21,8 @@ impl Scheduler {
             return Plan { moves: due, wake_at: None, based_on: self.state.seen, slot: None };
         }
         let policy = self.policy.clone();
-        let mut draft = Draft::new(&self.state, &mut self.free, &mut self.lines, self.capabilities, now, None);
+        let mut draft =
+            Draft::new(&self.state, &mut self.free, &mut self.lines, self.capabilities, now, None);
         policy.fill(&mut draft);
         let (mut plan, _) = draft.finish();
         if let Err(broken) = check(&self.state, self.capabilities, &plan, now) {
@@ -42,7 +43,8 @@ impl Scheduler {
             // One job may have several allocations over their limit; the first ends the job.
             let mut jobs = std::collections::BTreeSet::new();
             let first = limits.filter(|(_, allocation)| jobs.insert(allocation.ask.job));
-            moves.extend(first.map(|&(_, allocation)| Move::Stop { allocation, cause: StopCause::TimeLimit }));
+            moves
+                .extend(first.map(|&(_, allocation)| Move::Stop { allocation, cause: StopCause::TimeLimit }));
         }
         moves
     }

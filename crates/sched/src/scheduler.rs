@@ -47,6 +47,8 @@ pub struct Ended {
     pub waited: Span,
     /// Time its asks ran, added up.
     pub served: Span,
+    /// The same times devices: device-thousandths times nanoseconds.
+    pub used: u128,
     /// Times an ask ran, was interrupted and had to run again, for whatever reason.
     pub restarts: u32,
     /// The part of `restarts` that was a plan's decision.
@@ -129,7 +131,8 @@ impl Scheduler {
     /// Everything desired, for a world that has lost its memory or is meeting us for the first time.
     pub fn all_desires(&self) -> Vec<Desired> {
         let granted = self.state.jobs.granted.iter();
-        let ids = granted.map(|&ask| AllocationId { ask, attempt: self.state.jobs.ask(ask).map_or(0, |ask| ask.attempt) });
+        let ids = granted
+            .map(|&ask| AllocationId { ask, attempt: self.state.jobs.ask(ask).map_or(0, |ask| ask.attempt) });
         ids.filter_map(|allocation| self.desired(allocation)).collect()
     }
 

@@ -187,7 +187,12 @@ impl<'a> View<'a> {
 
     /// All tenants, in order of id.
     pub fn tenants(&self) -> impl Iterator<Item = (TenantId, &'a TenantSpec)> + use<'a> {
-        self.state.ledger.tenants.iter().enumerate().map(|(index, tenant)| (TenantId(index as u32), &tenant.spec))
+        self.state
+            .ledger
+            .tenants
+            .iter()
+            .enumerate()
+            .map(|(index, tenant)| (TenantId(index as u32), &tenant.spec))
     }
 
     /// A tenant's account for one kind.

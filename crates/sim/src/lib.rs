@@ -1,2 +1,24 @@
-//! A virtual world, and the workloads that are run in it.
+//! A virtual world around the same scheduler that runs real clusters.
+//!
+//! Nothing in here decides anything: the shipped [`consort_sched::Scheduler`] does, through `accept`, `apply`,
+//! `plan` and `check`, exactly as elsewhere. What is in here is truth (how long work takes, what breaks), inputs
+//! (workloads), and looking at the result (reports).
+//!
+//! | read | for |
+//! |---|---|
+//! | [`workload`] | readers of job tables, job lists and cluster files; a seeded generator |
+//! | [`world`] | the virtual world: delays, failures, late and duplicate news |
+//! | [`run`] | one simulated run, with a journal in memory and crashes if wanted |
+//! | [`report`] | what came out, in numbers |
+//! | [`peers`] | other people's simulators, quirks included, as policies like any other |
+//! | [`bench`] | public benchmarks beside their anchors |
+//! | [`scenario`] | small stories in plain text, with an expected ending |
+
+pub mod bench;
+mod dice;
+pub mod peers;
+pub mod report;
+pub mod run;
+pub mod scenario;
 pub mod workload;
+pub mod world;

@@ -90,7 +90,10 @@ struct Live {
 impl VirtualWorld {
     /// A world for a cluster and what is submitted to it. Nothing breaks unless told.
     pub fn new(cluster: &Cluster, submissions: Arc<[Submission]>) -> Self {
-        let script = submissions.iter().enumerate().map(|(index, submission)| (submission.at, Act::Submit(index as u32)));
+        let script = submissions
+            .iter()
+            .enumerate()
+            .map(|(index, submission)| (submission.at, Act::Submit(index as u32)));
         let mut world = VirtualWorld {
             capabilities: Capabilities::default(),
             delays: Delays::default(),
@@ -180,8 +183,10 @@ impl VirtualWorld {
             matches!(truth.spec.stages[usize::from(id.ask.stage)].form, Form::Service { .. })
         });
         if !is_service {
-            let breaks = id.ask.stage == 0 && self.truth(id.ask).is_some_and(|truth| id.attempt <= truth.truth.failures);
-            let (work, verdict) = if breaks { (Span(left.0 / 2), Verdict::Broke) } else { (left, Verdict::Done) };
+            let breaks = id.ask.stage == 0
+                && self.truth(id.ask).is_some_and(|truth| id.attempt <= truth.truth.failures);
+            let (work, verdict) =
+                if breaks { (Span(left.0 / 2), Verdict::Broke) } else { (left, Verdict::Done) };
             self.later(now + stretched(work, members, most), Happening::Over(id, verdict));
         }
         self.say(now, Input::Started(id), inputs);
@@ -224,7 +229,9 @@ impl VirtualWorld {
 
     /// Remembers how much an interrupted ask still has to do. Once for each attempt: then it no longer runs.
     fn note_progress(&mut self, now: Time, id: AllocationId) {
-        let Some((since, members, most)) = self.live.get_mut(&id).and_then(|live| live.running.take()) else { return };
+        let Some((since, members, most)) = self.live.get_mut(&id).and_then(|live| live.running.take()) else {
+            return;
+        };
         let ran = (now - since).0;
         let done = Span((i128::from(ran) * i128::from(members) / i128::from(most.max(1))) as i64);
         let left = (self.work_left(id.ask) - done).max(Span::ZERO);
@@ -261,7 +268,10 @@ impl VirtualWorld {
         let submission = &self.submissions[index as usize];
         let mut spec = submission.spec.clone();
         if !submission.after.is_empty() {
-            let after = submission.after.iter().filter_map(|&(other, when)| Some(Dependency { job: self.job_of(other)?, when }));
+            let after = submission
+                .after
+                .iter()
+                .filter_map(|&(other, when)| Some(Dependency { job: self.job_of(other)?, when }));
             Arc::make_mut(&mut spec).after = after.collect();
         }
         // Ids are handed out in order; a refusal takes this back.
@@ -317,7 +327,11 @@ impl World for VirtualWorld {
                 Happening::Up(id) => self.up(now, id, inputs),
                 Happening::Refuse(id) => {
                     self.live.remove(&id);
-                    self.say(now, Input::StartRefused { allocation: id, why: "no such luck today".into() }, inputs);
+                    self.say(
+                        now,
+                        Input::StartRefused { allocation: id, why: "no such luck today".into() },
+                        inputs,
+                    );
                 }
                 Happening::Over(id, verdict) => self.over(now, id, verdict, inputs),
                 Happening::Gone(id) => self.gone(now, id, inputs),
@@ -326,7 +340,11 @@ impl World for VirtualWorld {
                 Happening::LeaseOut(node) => self.lease_out(now, node),
             }
         }
-        while self.script.front().is_some_and(|(at, act)| *at <= now && (inputs.is_empty() || !self.depends(act))) {
+        while self
+            .script
+            .front()
+            .is_some_and(|(at, act)| *at <= now && (inputs.is_empty() || !self.depends(act)))
+        {
             let Some((_, act)) = self.script.pop_front() else { break };
             self.act(now, act, inputs);
         }

@@ -94,11 +94,11 @@ impl fmt::Display for Span {
         if ns < NS as u64 {
             return match ns {
                 0 => f.write_str("0s"),
-                _ if ns % 1_000_000 == 0 => write!(f, "{}ms", ns / 1_000_000),
+                _ if ns.is_multiple_of(1_000_000) => write!(f, "{}ms", ns / 1_000_000),
                 _ => write!(f, "{ns}ns"),
             };
         }
-        if ns < 60 * NS as u64 && ns % NS as u64 != 0 {
+        if ns < 60 * NS as u64 && !ns.is_multiple_of(NS as u64) {
             return write!(f, "{}s", (ns / 1_000_000) as f64 / 1000.0);
         }
         let seconds = ns / NS as u64;

@@ -21,7 +21,11 @@ impl Scheduler {
         }
         if class.roles.len() > 1 && !self.fits_together(class) {
             let subject = format!("{who} asks for roles that do not fit into this cluster together");
-            return refuse(Rule::NeverFits, subject, "ask for fewer members, or let roles use different kinds");
+            return refuse(
+                Rule::NeverFits,
+                subject,
+                "ask for fewer members, or let roles use different kinds",
+            );
         }
         Ok(())
     }
@@ -45,26 +49,46 @@ impl Scheduler {
         by_kind.max().unwrap_or(0)
     }
 
-    fn never(&self, cluster: &Cluster, asked: u32, most: u32, shapes: &[ClassShape], role: &Role, who: &str) -> Verdict {
+    fn never(
+        &self,
+        cluster: &Cluster,
+        asked: u32,
+        most: u32,
+        shapes: &[ClassShape],
+        role: &Role,
+        who: &str,
+    ) -> Verdict {
         let wanted = role.shapes[0].kind.as_deref().unwrap_or("any kind");
         let kind_name = |kind: KindId| cluster.kinds[kind.index()].spec.name.as_str();
-        let without_memory = |shape: &ClassShape| shape.kinds(cluster).all(|kind| !shape.suits(cluster, kind));
+        let without_memory =
+            |shape: &ClassShape| shape.kinds(cluster).all(|kind| !shape.suits(cluster, kind));
         if let Some(shape) = shapes.iter().find(|shape| without_memory(shape)) {
             let largest = shape.kinds(cluster).max_by_key(|&kind| cluster.memory(kind));
-            let subject = format!("{who} asks for {} bytes of memory on each device of {wanted}", shape.memory_bytes);
-            return refuse(Rule::NeverFits, subject, match largest {
-                Some(kind) => format!("{} has {} bytes", kind_name(kind), cluster.memory(kind)),
-                None => "no kind of device is known yet".into(),
-            });
+            let subject =
+                format!("{who} asks for {} bytes of memory on each device of {wanted}", shape.memory_bytes);
+            return refuse(
+                Rule::NeverFits,
+                subject,
+                match largest {
+                    Some(kind) => format!("{} has {} bytes", kind_name(kind), cluster.memory(kind)),
+                    None => "no kind of device is known yet".into(),
+                },
+            );
         }
         let each = match (role.shapes[0].devices, role.shapes[0].share) {
             (1, WHOLE) => String::new(),
             (1, share) => format!(" with {} of a device each", f64::from(share) / f64::from(WHOLE)),
             (devices, _) => format!(" with {devices} devices each on one node"),
         };
-        let within = role.shapes[0].within.as_ref().map(|within| format!(" within one {within}")).unwrap_or_default();
-        let subject = format!("{who} asks for a gang of {asked} on {wanted}{each}{within}, this cluster could hold {most}");
-        let total: u32 = cluster.kind_ids().map(|kind| cluster.kinds[kind.index()].sizes.iter().map(|(s, n)| s * n).sum::<u32>()).sum();
+        let within =
+            role.shapes[0].within.as_ref().map(|within| format!(" within one {within}")).unwrap_or_default();
+        let subject = format!(
+            "{who} asks for a gang of {asked} on {wanted}{each}{within}, this cluster could hold {most}"
+        );
+        let total: u32 = cluster
+            .kind_ids()
+            .map(|kind| cluster.kinds[kind.index()].sizes.iter().map(|(s, n)| s * n).sum::<u32>())
+            .sum();
         let remedy = match most {
             0 if total == 0 => "add nodes first".into(),
             0 => format!("nothing of the sort fits; {}", self.inventory()),
@@ -108,7 +132,8 @@ fn most_within(cluster: &Cluster, shape: &ClassShape, kind: KindId) -> u32 {
     let empty = emptied(cluster);
     let free = Free::of(&empty);
     let fits = |count| {
-        let need = Need { cluster: &empty, free: &free, kind, count, devices: shape.devices, within: shape.within };
+        let need =
+            Need { cluster: &empty, free: &free, kind, count, devices: shape.devices, within: shape.within };
         Consolidated.place(&need).is_some()
     };
     let (mut low, mut high) = (0, free.total(kind) / shape.devices);

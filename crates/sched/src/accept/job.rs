@@ -19,14 +19,23 @@ impl Scheduler {
         self.accept_times(spec)?;
         self.accept_dependencies(spec, &who)?;
         if spec.stages.is_empty() || spec.stages.len() > STAGES {
-            return refuse(Rule::OutOfRange, format!("{who} has {} stages", spec.stages.len()), format!("use 1 to {STAGES}"));
+            return refuse(
+                Rule::OutOfRange,
+                format!("{who} has {} stages", spec.stages.len()),
+                format!("use 1 to {STAGES}"),
+            );
         }
         let asks: u64 = spec.stages.iter().map(|stage| u64::from(stage.form.asks())).sum();
         if asks > u64::from(MEMBERS) {
-            return refuse(Rule::OutOfRange, format!("{who} has {asks} tasks"), format!("split it: {MEMBERS} are the limit"));
+            return refuse(
+                Rule::OutOfRange,
+                format!("{who} has {asks} tasks"),
+                format!("split it: {MEMBERS} are the limit"),
+            );
         }
         for (index, stage) in spec.stages.iter().enumerate() {
-            let who = if spec.stages.len() == 1 { who.clone() } else { format!("{who}, stage {}", stage.name) };
+            let who =
+                if spec.stages.len() == 1 { who.clone() } else { format!("{who}, stage {}", stage.name) };
             self.accept_stage(spec, index, stage, &who)?;
         }
         Ok(())
@@ -34,13 +43,23 @@ impl Scheduler {
 
     fn accept_owner(&self, spec: &JobSpec, who: &str) -> Verdict {
         let Some(_) = self.state.ledger.find(&spec.tenant) else {
-            let names: Vec<&str> = self.state.ledger.tenants.iter().map(|tenant| tenant.spec.name.as_str()).take(8).collect();
-            let remedy = if names.is_empty() { "declare a tenant first".into() } else { format!("known tenants are {}", names.join(", ")) };
+            let names: Vec<&str> =
+                self.state.ledger.tenants.iter().map(|tenant| tenant.spec.name.as_str()).take(8).collect();
+            let remedy = if names.is_empty() {
+                "declare a tenant first".into()
+            } else {
+                format!("known tenants are {}", names.join(", "))
+            };
             return refuse(Rule::UnknownName, format!("{who}: there is no tenant {}", spec.tenant), remedy);
         };
         let Some(queue) = self.state.queues.find(&spec.queue) else {
-            let names: Vec<&str> = self.state.queues.list.iter().map(|queue| queue.name.as_str()).take(8).collect();
-            let remedy = if names.is_empty() { "declare a queue first".into() } else { format!("known queues are {}", names.join(", ")) };
+            let names: Vec<&str> =
+                self.state.queues.list.iter().map(|queue| queue.name.as_str()).take(8).collect();
+            let remedy = if names.is_empty() {
+                "declare a queue first".into()
+            } else {
+                format!("known queues are {}", names.join(", "))
+            };
             return refuse(Rule::UnknownName, format!("{who}: there is no queue {}", spec.queue), remedy);
         };
         let queue = self.state.queues.get(queue);
@@ -58,7 +77,11 @@ impl Scheduler {
         span("the wait before a retry", spec.backoff, Span::ZERO)?;
         let deadline = spec.deadline.unwrap_or(self.state.now);
         if (deadline - self.state.now) > Span::CENTURY || (self.state.now - deadline) > Span::CENTURY {
-            return refuse(Rule::OutOfRange, format!("the deadline {deadline} is absurd"), "use one within 100 years");
+            return refuse(
+                Rule::OutOfRange,
+                format!("the deadline {deadline} is absurd"),
+                "use one within 100 years",
+            );
         }
         Ok(())
     }
@@ -74,7 +97,11 @@ impl Scheduler {
                 return refuse(Rule::NotThere, subject, "submit that one first");
             }
             if spec.after[..index].iter().any(|other| other.job == dependency.job) {
-                return refuse(Rule::Malformed, format!("{who} waits for job {} twice", dependency.job), "name it once");
+                return refuse(
+                    Rule::Malformed,
+                    format!("{who} waits for job {} twice", dependency.job),
+                    "name it once",
+                );
             }
         }
         Ok(())
@@ -87,7 +114,11 @@ impl Scheduler {
         }
         for &before in &stage.after {
             let Some(other) = spec.stages[..index].get(usize::from(before)) else {
-                return refuse(Rule::Malformed, format!("{who} waits for itself or a later stage"), "list stages in the order in which they run");
+                return refuse(
+                    Rule::Malformed,
+                    format!("{who} waits for itself or a later stage"),
+                    "list stages in the order in which they run",
+                );
             };
             if matches!(other.form, Form::Service { .. }) {
                 let subject = format!("{who} waits for the end of service {}, which never ends", other.name);
@@ -95,7 +126,11 @@ impl Scheduler {
             }
         }
         if stage.roles.is_empty() || stage.roles.len() > ROLES {
-            return refuse(Rule::OutOfRange, format!("{who} has {} roles", stage.roles.len()), format!("use 1 to {ROLES}"));
+            return refuse(
+                Rule::OutOfRange,
+                format!("{who} has {} roles", stage.roles.len()),
+                format!("use 1 to {ROLES}"),
+            );
         }
         if self.state.classes.known_to_fit(&stage.roles, self.state.cluster.make) {
             return self.accept_ceiling(spec, stage, who);
@@ -114,27 +149,55 @@ impl Scheduler {
             return refuse(Rule::OutOfRange, subject, format!("use a range within 1 to {MEMBERS}"));
         }
         if role.shapes.is_empty() || role.shapes.len() > SHAPES {
-            return refuse(Rule::OutOfRange, format!("{who} accepts {} shapes", role.shapes.len()), format!("use 1 to {SHAPES}"));
+            return refuse(
+                Rule::OutOfRange,
+                format!("{who} accepts {} shapes", role.shapes.len()),
+                format!("use 1 to {SHAPES}"),
+            );
         }
         for shape in &role.shapes {
             if shape.devices == 0 || shape.devices > MEMBERS {
-                return refuse(Rule::OutOfRange, format!("{who} asks for {} devices a member", shape.devices), "use at least one");
+                return refuse(
+                    Rule::OutOfRange,
+                    format!("{who} asks for {} devices a member", shape.devices),
+                    "use at least one",
+                );
             }
             if shape.share == 0 || shape.share > WHOLE {
-                return refuse(Rule::OutOfRange, format!("{who} asks for {} thousandths of a device", shape.share), format!("use 1 to {WHOLE}"));
+                return refuse(
+                    Rule::OutOfRange,
+                    format!("{who} asks for {} thousandths of a device", shape.share),
+                    format!("use 1 to {WHOLE}"),
+                );
             }
             if shape.share < WHOLE && (shape.devices != 1 || shape.within.is_some()) {
-                let subject = format!("{who} asks for a share of several devices, or of devices close together");
-                return refuse(Rule::Malformed, subject, "ask for a share of one device, or for whole devices");
+                let subject =
+                    format!("{who} asks for a share of several devices, or of devices close together");
+                return refuse(
+                    Rule::Malformed,
+                    subject,
+                    "ask for a share of one device, or for whole devices",
+                );
             }
             if shape.share < WHOLE && !self.capabilities.shares {
-                return refuse(Rule::NeverFits, format!("{who} asks for a share of a device"), "this world grants whole devices only");
+                return refuse(
+                    Rule::NeverFits,
+                    format!("{who} asks for a share of a device"),
+                    "this world grants whole devices only",
+                );
             }
             if let Some(kind) = shape.kind.as_ref().filter(|kind| self.state.cluster.kind(kind).is_none()) {
-                return refuse(Rule::UnknownName, format!("{who} asks for unknown kind {kind}"), self.kinds_remedy());
+                return refuse(
+                    Rule::UnknownName,
+                    format!("{who} asks for unknown kind {kind}"),
+                    self.kinds_remedy(),
+                );
             }
-            if let Some(level) = shape.within.as_ref().filter(|level| self.state.cluster.level(level).is_none()) {
-                let mut names: Vec<&str> = self.state.cluster.settings.levels.iter().map(|level| level.name.as_str()).collect();
+            if let Some(level) =
+                shape.within.as_ref().filter(|level| self.state.cluster.level(level).is_none())
+            {
+                let mut names: Vec<&str> =
+                    self.state.cluster.settings.levels.iter().map(|level| level.name.as_str()).collect();
                 names.extend(["node", "island"]);
                 let subject = format!("{who} wants to be within one {level}, which is no level or link here");
                 return refuse(Rule::UnknownName, subject, format!("levels are {}", names.join(", ")));
@@ -168,8 +231,16 @@ impl Scheduler {
                 let kind = shape.kind.as_deref().unwrap_or("devices");
                 let fits = ceiling / (u64::from(shape.devices) * u64::from(shape.share));
                 let asked = role.count.min;
-                let subject = format!("{who} asks for {asked} members on {kind}, tenant {} may use {} {kind}", spec.tenant, ceiling / 1000);
-                return refuse(Rule::AboveCeiling, subject, format!("ask for {fits} members or fewer, or have the ceiling raised"));
+                let subject = format!(
+                    "{who} asks for {asked} members on {kind}, tenant {} may use {} {kind}",
+                    spec.tenant,
+                    ceiling / 1000
+                );
+                return refuse(
+                    Rule::AboveCeiling,
+                    subject,
+                    format!("ask for {fits} members or fewer, or have the ceiling raised"),
+                );
             }
         }
         Ok(())

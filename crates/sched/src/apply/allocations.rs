@@ -60,7 +60,11 @@ impl Scheduler {
         let now = if after.is_empty() { *grant } else { Grant { share, memory_bytes, ..*grant } };
         self.state.cluster.hold(&now);
         self.sync_device(grant.device);
-        let mut missing = Grant { share: grant.share - now.share, memory_bytes: grant.memory_bytes - now.memory_bytes, ..*grant };
+        let mut missing = Grant {
+            share: grant.share - now.share,
+            memory_bytes: grant.memory_bytes - now.memory_bytes,
+            ..*grant
+        };
         for &by in after {
             if missing.share == 0 && missing.memory_bytes == 0 {
                 break;
@@ -304,8 +308,10 @@ impl Scheduler {
         }
         let tenant = self.state.jobs.get(to.ask.job).expect("it is planned").tenant;
         let allocation = self.ask_mut(to.ask).allocation_mut().expect("it is planned");
-        let is_paid = |part: &Owed| part.by == giver && grants.iter().any(|grant| grant.device == part.grant.device);
-        let (paid, owed): (Vec<Owed>, Vec<Owed>) = std::mem::take(&mut allocation.owed).into_iter().partition(is_paid);
+        let is_paid =
+            |part: &Owed| part.by == giver && grants.iter().any(|grant| grant.device == part.grant.device);
+        let (paid, owed): (Vec<Owed>, Vec<Owed>) =
+            std::mem::take(&mut allocation.owed).into_iter().partition(is_paid);
         let complete = owed.is_empty();
         allocation.owed = owed;
         for part in paid {

@@ -37,8 +37,12 @@ impl Scheduler {
             not_before: Time(i64::MIN),
             last: Last::Nothing,
         };
-        let after: Vec<Dependency> =
-            spec.after.iter().copied().filter(|dependency| state.jobs.get(dependency.job).is_some()).collect();
+        let after: Vec<Dependency> = spec
+            .after
+            .iter()
+            .copied()
+            .filter(|dependency| state.jobs.get(dependency.job).is_some())
+            .collect();
         let hopeless = spec.after.iter().any(|dependency| {
             state.jobs.ending(dependency.job).is_some_and(|ending| !ending.satisfies(dependency.when))
         });
@@ -105,7 +109,10 @@ impl Scheduler {
     }
 
     fn asks_of(&self, id: JobId) -> Vec<AskId> {
-        self.state.jobs.get(id).map_or(vec![], |job| (0..job.asks.len()).map(|index| job.ask_id(index)).collect())
+        self.state
+            .jobs
+            .get(id)
+            .map_or(vec![], |job| (0..job.asks.len()).map(|index| job.ask_id(index)).collect())
     }
 
     pub(super) fn pause(&mut self, id: JobId) {
@@ -183,6 +190,7 @@ impl Scheduler {
             ending,
             waited: sum(|ask| ask.waited),
             served: sum(|ask| ask.served),
+            used: job.asks.iter().map(|ask| ask.attained.max(0) as u128).sum(),
             restarts: job.asks.iter().map(|ask| ask.restarts).sum(),
             preemptions: job.asks.iter().map(|ask| ask.preemptions).sum(),
             spec: job.spec,
@@ -199,7 +207,8 @@ impl Scheduler {
 
     fn settle_dependency(&mut self, dependent: JobId, on: JobId, ending: Ending) {
         let Some(job) = self.state.jobs.get_mut(dependent) else { return };
-        let hopeless = job.after.iter().any(|dependency| dependency.job == on && !ending.satisfies(dependency.when));
+        let hopeless =
+            job.after.iter().any(|dependency| dependency.job == on && !ending.satisfies(dependency.when));
         job.after.retain(|dependency| dependency.job != on);
         if hopeless { self.end_job(dependent, Ending::Cancelled) } else { self.unblock(dependent) }
     }

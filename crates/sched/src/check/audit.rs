@@ -25,19 +25,30 @@ impl Scheduler {
                 let is_startable = !job.paused && job.ending.is_none() && job.after.is_empty();
                 match &ask.state {
                     AskState::Waiting => {
-                        expect(format!("{id} waits but could not start"), is_startable && job.stage_ready(usize::from(id.stage)));
+                        expect(
+                            format!("{id} waits but could not start"),
+                            is_startable && job.stage_ready(usize::from(id.stage)),
+                        );
                         waiting.insert(id);
                     }
                     AskState::Granted(allocation) => {
                         granted.insert(id);
                         let is_planned = allocation.phase == Phase::Planned;
-                        expect(format!("{id} is owed devices but not planned"), is_planned || allocation.owed.is_empty());
-                        expect(format!("{id} is planned but owed nothing"), !is_planned || !allocation.owed.is_empty());
+                        expect(
+                            format!("{id} is owed devices but not planned"),
+                            is_planned || allocation.owed.is_empty(),
+                        );
+                        expect(
+                            format!("{id} is planned but owed nothing"),
+                            !is_planned || !allocation.owed.is_empty(),
+                        );
                         for grant in &allocation.placement.grants {
-                            let mine = allocation.owed.iter().filter(|owed| owed.grant.device == grant.device);
-                            let (share, memory) = mine.fold((grant.share, grant.memory_bytes), |left, owed| {
-                                (left.0 - owed.grant.share, left.1 - owed.grant.memory_bytes)
-                            });
+                            let mine =
+                                allocation.owed.iter().filter(|owed| owed.grant.device == grant.device);
+                            let (share, memory) = mine
+                                .fold((grant.share, grant.memory_bytes), |left, owed| {
+                                    (left.0 - owed.grant.share, left.1 - owed.grant.memory_bytes)
+                                });
                             let device = held.entry(grant.device).or_default();
                             *device = (device.0 + u64::from(share), device.1 + memory);
                             let kind = state.cluster.device(grant.device).kind;
@@ -49,15 +60,28 @@ impl Scheduler {
                         }
                         if !matches!(allocation.phase, Phase::Releasing { .. }) {
                             let class = state.classes.get(job.stages[usize::from(id.stage)].class);
-                            let want: u64 = class.roles.iter().zip(&allocation.placement.fills).map(|(role, fill)| {
-                                u64::from(fill.count) * u64::from(role.shapes[usize::from(fill.shape)].devices)
-                            }).sum();
-                            expect(format!("gang {id} is not whole"), want == allocation.placement.grants.len() as u64);
-                            expect(format!("{id} runs although its job is over or paused"), !job.paused && job.ending.is_none());
+                            let want: u64 = class
+                                .roles
+                                .iter()
+                                .zip(&allocation.placement.fills)
+                                .map(|(role, fill)| {
+                                    u64::from(fill.count)
+                                        * u64::from(role.shapes[usize::from(fill.shape)].devices)
+                                })
+                                .sum();
+                            expect(
+                                format!("gang {id} is not whole"),
+                                want == allocation.placement.grants.len() as u64,
+                            );
+                            expect(
+                                format!("{id} runs although its job is over or paused"),
+                                !job.paused && job.ending.is_none(),
+                            );
                         }
                         for owed in &allocation.owed {
                             let giver = state.jobs.allocation(owed.by);
-                            let is_leaving = giver.is_some_and(|giver| matches!(giver.phase, Phase::Releasing { .. }));
+                            let is_leaving =
+                                giver.is_some_and(|giver| matches!(giver.phase, Phase::Releasing { .. }));
                             expect(format!("{id} is owed by {} which keeps it", owed.by), is_leaving);
                         }
                     }
@@ -75,8 +99,12 @@ impl Scheduler {
             let id = DeviceId(index as u32);
             let (share, memory) = held.get(&id).copied().unwrap_or_default();
             expect(format!("{id} is granted twice"), share <= u64::from(WHOLE));
-            expect(format!("{id} is held by nobody known"), share == u64::from(device.held) && memory == device.held_memory);
-            let is_fenced = state.cluster.nodes[device.node.index()].health == crate::state::cluster::Health::Fenced;
+            expect(
+                format!("{id} is held by nobody known"),
+                share == u64::from(device.held) && memory == device.held_memory,
+            );
+            let is_fenced =
+                state.cluster.nodes[device.node.index()].health == crate::state::cluster::Health::Fenced;
             expect(format!("{id} is held on a fenced node"), !is_fenced || share == 0);
         }
         for tenant in 0..state.ledger.tenants.len() as u32 {
@@ -85,7 +113,8 @@ impl Scheduler {
                 let sums = accounts.get(&(TenantId(tenant), kind)).copied().unwrap_or_default();
                 let is_true = sums == [account.held, account.committed, account.leaving];
                 expect(format!("the account of tenant {tenant} for kind {} is wrong", kind.0), is_true);
-                let is_kept = account.ceiling.is_none_or(|ceiling| account.held <= ceiling.max(account.leaving));
+                let is_kept =
+                    account.ceiling.is_none_or(|ceiling| account.held <= ceiling.max(account.leaving));
                 expect(format!("tenant {tenant} is above its ceiling for kind {}", kind.0), is_kept);
             }
         }

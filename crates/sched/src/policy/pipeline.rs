@@ -59,8 +59,11 @@ impl Policy for Pipeline {
             if queue.strict && over.is_none() {
                 walk.block(ask.queue());
                 let watched = draft.watched().filter(|&watched| watched != id);
-                if let Some(behind) = watched.filter(|&w| view.ask(w).is_some_and(|w| w.queue() == ask.queue())) {
-                    let reason = Reason::Behind { head: id, name: ask.spec().name.clone(), queue: queue.name.clone() };
+                if let Some(behind) =
+                    watched.filter(|&w| view.ask(w).is_some_and(|w| w.queue() == ask.queue()))
+                {
+                    let reason =
+                        Reason::Behind { head: id, name: ask.spec().name.clone(), queue: queue.name.clone() };
                     if !draft.starts(behind) {
                         draft.note(behind, reason);
                     }
@@ -103,7 +106,8 @@ impl Pipeline {
         let mut taken: Vec<AskId> = vec![];
         let mut placement = None;
         for (victim, victim_key) in self.victims(draft, ask) {
-            let entitled = |rule: &Box<dyn Reclaim>| rule.may_take(draft, (ask.id(), key), (victim, victim_key));
+            let entitled =
+                |rule: &Box<dyn Reclaim>| rule.may_take(draft, (ask.id(), key), (victim, victim_key));
             if self.reclaim.iter().any(entitled) && draft.stop(victim, cause).is_ok() {
                 taken.push(victim);
                 placement = draft.find_room(self.place.as_ref(), ask, &least);

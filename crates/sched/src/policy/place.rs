@@ -58,14 +58,22 @@ impl Need<'_> {
             // Islands that are already broken are used up first, so that whole ones stay whole.
             let size = |device: &consort_types::DeviceId| {
                 let island = self.cluster.device(*device).island;
-                if island == NO_ISLAND { 0 } else { devices.iter().filter(|d| self.cluster.device(**d).island == island).count() }
+                if island == NO_ISLAND {
+                    0
+                } else {
+                    devices.iter().filter(|d| self.cluster.device(**d).island == island).count()
+                }
             };
             let mut sized: Vec<_> = devices.iter().map(|device| (size(device), *device)).collect();
             sized.sort_unstable();
             devices = sized.into_iter().map(|(_, device)| device).take(wanted).collect();
             devices.sort_unstable();
         }
-        grants.extend(devices.into_iter().take(wanted).map(|device| Grant { device, share: WHOLE, memory_bytes }));
+        grants.extend(devices.into_iter().take(wanted).map(|device| Grant {
+            device,
+            share: WHOLE,
+            memory_bytes,
+        }));
     }
 
     /// The whole need on one node or one island, tightest first; `None` when no node has room.

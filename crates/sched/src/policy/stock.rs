@@ -42,8 +42,16 @@ pub const ALL: &[Stock] = &[
         about: "higher priority first, then first come; higher priority and unmet guarantees take back devices",
         make: || (Box::new(Priority), by_claim()),
     },
-    Stock { name: "fifo", about: "first come, first served; nothing is taken back", make: || (Box::new(Fifo), vec![]) },
-    Stock { name: "shortest", about: "shortest declared estimate first", make: || (Box::new(Shortest), vec![]) },
+    Stock {
+        name: "fifo",
+        about: "first come, first served; nothing is taken back",
+        make: || (Box::new(Fifo), vec![]),
+    },
+    Stock {
+        name: "shortest",
+        about: "shortest declared estimate first",
+        make: || (Box::new(Shortest), vec![]),
+    },
     Stock {
         name: "qssf",
         about: "smallest estimate times width first (Helios' quasi-shortest-service-first)",

@@ -229,7 +229,8 @@ impl Cluster {
         self.make += 1;
         for kind in self.kind_ids() {
             let name = &self.kinds[kind.index()].spec.name;
-            let count: u32 = spec.devices.iter().filter(|group| group.kind == *name).map(|group| group.count).sum();
+            let count: u32 =
+                spec.devices.iter().filter(|group| group.kind == *name).map(|group| group.count).sum();
             if count > 0 {
                 let nodes = self.kinds[kind.index()].sizes.entry(count).or_default();
                 *nodes = nodes.checked_add_signed(change).expect("a node is counted once");
@@ -243,7 +244,11 @@ impl Cluster {
                 let key = path[..=level].to_vec();
                 let next = self.domains.len() as u32;
                 *self.domain_by_path.entry(key).or_insert_with(|| {
-                    self.domains.push(Domain { level: level as u8, name: path[level].clone(), nodes: vec![] });
+                    self.domains.push(Domain {
+                        level: level as u8,
+                        name: path[level].clone(),
+                        nodes: vec![],
+                    });
                     next
                 })
             })

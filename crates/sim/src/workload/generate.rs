@@ -7,11 +7,9 @@
 
 use super::assemble::Assembly;
 use super::{Cluster, DEFAULT, Submission, Truth, Workload, cluster_file, helios, limits};
+use crate::dice::Dice;
 use consort_types::{Count, Form, JobSpec, Qos, Shape, Span, Time};
-use dice::Dice;
 use std::sync::Arc;
-
-mod dice;
 
 /// What to generate. Shares are from 0 to 1; weights are relative to each other.
 #[derive(Clone, Debug, PartialEq)]

@@ -14,26 +14,26 @@ pub struct Delays {
     pub ended: Span,
 }
 
-/// How often things go wrong, in thousandths.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// How often things go wrong, as shares between 0 and 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Faults {
     /// Starts that are refused.
-    pub refuse: u32,
+    pub refuse: f64,
     /// News that comes late.
-    pub late: u32,
+    pub late: f64,
     /// News that comes twice.
-    pub twice: u32,
+    pub twice: f64,
     /// How late at most, in seconds.
     pub late_seconds: u64,
 }
 
 impl Faults {
     pub(super) fn late(&self, dice: &mut Dice) -> Option<Span> {
-        dice.permille(self.late).then(|| self.some_time(dice))
+        (self.late > 0.0 && dice.chance(self.late)).then(|| self.some_time(dice))
     }
 
     pub(super) fn twice(&self, dice: &mut Dice) -> Option<Span> {
-        dice.permille(self.twice).then(|| self.some_time(dice))
+        (self.twice > 0.0 && dice.chance(self.twice)).then(|| self.some_time(dice))
     }
 
     fn some_time(&self, dice: &mut Dice) -> Span {

@@ -26,7 +26,11 @@ enum Condition {
 impl Nodes {
     pub fn new(cluster: &Cluster) -> Self {
         let count = |spec: &NodeSpec| spec.devices.iter().map(|group| group.count as usize).sum::<usize>();
-        let of_device = cluster.nodes.iter().enumerate().flat_map(|(index, spec)| vec![NodeId(index as u32); count(spec)]);
+        let of_device = cluster
+            .nodes
+            .iter()
+            .enumerate()
+            .flat_map(|(index, spec)| vec![NodeId(index as u32); count(spec)]);
         Nodes {
             of_device: of_device.collect(),
             specs: cluster.nodes.clone(),
@@ -53,7 +57,8 @@ impl Nodes {
     }
 
     fn of(&self, placement: &Placement) -> Vec<NodeId> {
-        let mut nodes: Vec<NodeId> = placement.grants.iter().map(|grant| self.of_device[grant.device.index()]).collect();
+        let mut nodes: Vec<NodeId> =
+            placement.grants.iter().map(|grant| self.of_device[grant.device.index()]).collect();
         nodes.dedup();
         nodes
     }
@@ -66,11 +71,12 @@ impl VirtualWorld {
         let most = stage.map_or(members, |stage| stage.roles.iter().map(|role| role.count.max).sum());
         let nodes = self.nodes.of(placement);
         let is_dead = nodes.iter().any(|&node| self.nodes.is_silent(node));
-        self.live.insert(id, Live { nodes, running: None, width: (members, most), over: None, leaving: false });
+        self.live
+            .insert(id, Live { nodes, running: None, width: (members, most), over: None, leaving: false });
         if is_dead {
             return; // nobody there to hear; the scheduler will find out that the node is gone
         }
-        let refused = self.dice.permille(self.faults.refuse);
+        let refused = self.faults.refuse > 0.0 && self.dice.chance(self.faults.refuse);
         let happening = if refused { Happening::Refuse(id) } else { Happening::Up(id) };
         self.later(now + self.delays.start, happening);
     }

@@ -36,7 +36,9 @@ impl LeastAttained {
     }
 
     fn is_out(&self, ask: &AskView<'_>, waited: Span) -> bool {
-        self.patience > 0 && ask.served_before() > Span::ZERO && waited >= ask.served_before().times(self.patience)
+        self.patience > 0
+            && ask.served_before() > Span::ZERO
+            && waited >= ask.served_before().times(self.patience)
     }
 
     /// The level an ask has fallen to.

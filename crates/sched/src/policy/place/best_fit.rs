@@ -21,13 +21,18 @@ impl Place for BestFit {
         match need.within {
             Some(Level::Domain(level)) => need.domains(level).into_iter().find_map(|domain| {
                 let nodes = need.cluster.domains[domain as usize].nodes.iter().copied();
-                let mut nodes: Vec<_> = nodes.map(|node| (need.free.on_node(node, need.kind), node)).collect();
+                let mut nodes: Vec<_> =
+                    nodes.map(|node| (need.free.on_node(node, need.kind), node)).collect();
                 nodes.sort_unstable();
                 fill(need, nodes.into_iter())
             }),
             _ => {
                 let sizes = need.devices..=need.free.most(need.kind);
-                fill(need, sizes.flat_map(|free| need.free.nodes_with(need.kind, free).map(move |node| (free, node))))
+                fill(
+                    need,
+                    sizes
+                        .flat_map(|free| need.free.nodes_with(need.kind, free).map(move |node| (free, node))),
+                )
             }
         }
     }

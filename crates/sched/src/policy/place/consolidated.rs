@@ -28,7 +28,9 @@ impl Place for Consolidated {
         for level in (outermost..need.cluster.settings.levels.len() as u8).rev() {
             for domain in need.domains(level) {
                 let nodes = need.cluster.domains[domain as usize].nodes.iter().copied();
-                if let Some(grants) = fewest_nodes(need, nodes.map(|node| (need.free.on_node(node, need.kind), node)).collect()) {
+                if let Some(grants) =
+                    fewest_nodes(need, nodes.map(|node| (need.free.on_node(node, need.kind), node)).collect())
+                {
                     return Some(grants);
                 }
             }
@@ -37,7 +39,8 @@ impl Place for Consolidated {
             return None;
         }
         let sizes = (need.devices..=need.free.most(need.kind)).rev();
-        let nodes = sizes.flat_map(|free| need.free.nodes_with(need.kind, free).map(move |node| (free, node)));
+        let nodes =
+            sizes.flat_map(|free| need.free.nodes_with(need.kind, free).map(move |node| (free, node)));
         // As many nodes as could matter: each takes at least one member.
         fewest_nodes(need, nodes.take(need.count as usize).chain(tightest_for_rest(need)).collect())
     }

@@ -6,7 +6,8 @@ use consort_types::{DeviceId, Grant, KindId};
 /// Parts of devices for members that want less than a whole one; each on a device of its own.
 pub(crate) fn pack(need: &Need<'_>, share: u16, memory_bytes: u64) -> Option<Vec<Grant>> {
     let (free, kind) = (need.free, need.kind);
-    let partial = free.partial(kind).filter(|&(left, device)| left >= share && free.device(device).1 >= memory_bytes);
+    let partial =
+        free.partial(kind).filter(|&(left, device)| left >= share && free.device(device).1 >= memory_bytes);
     let fresh = fresh(need, kind);
     let devices = partial.map(|(_, device)| device).chain(fresh).take(need.count as usize);
     let grants: Vec<Grant> = devices.map(|device| Grant { device, share, memory_bytes }).collect();

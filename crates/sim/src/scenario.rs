@@ -1,0 +1,1 @@
+//! Small stories in plain text, with an expected ending.
