@@ -111,7 +111,10 @@ pub fn run(request: &Request, progress: &mut Progress<'_>) -> Result<Vec<Row>, B
     let cases = chosen("case", &request.cases, scenario.cases, &all)?;
     let policies = chosen("policy", &request.policies, scenario.policies, scenario.policies)?;
     if let Some(seed) = request.seeds.first() {
-        let sentence = format!("{} involves no chance, so --seed {seed} means nothing here; leave it out", scenario.name);
+        let sentence = format!(
+            "{} involves no chance, so --seed {seed} means nothing here; leave it out",
+            scenario.name
+        );
         return Err(BenchError::Unknown(sentence));
     }
     match scenario.name {

@@ -34,7 +34,9 @@ pub(super) fn read(path: &Path) -> Result<Vec<Reference>, BenchError> {
         let row = row.map_err(|error| fail(line, error.to_string()))?;
         let text = |name: &str| {
             let position = headers.iter().position(|header| header == name);
-            position.and_then(|position| row.get(position)).ok_or_else(|| fail(line, format!("expected a column {name}")))
+            position
+                .and_then(|position| row.get(position))
+                .ok_or_else(|| fail(line, format!("expected a column {name}")))
         };
         let number = |name: &str| {
             text(name)?.parse::<f64>().map_err(|_| fail(line, format!("expected a number in column {name}")))
@@ -71,6 +73,9 @@ impl Reference {
             pairs.push(("p99_jct_s", report.p99_jct_s, self.p99_jct_s, 0.0));
         }
         let off = pairs.into_iter().filter(|(_, ours, theirs, slack)| (ours - theirs).abs() > slack + 1e-9);
-        off.map(|(metric, ours, theirs, _)| format!("{}: {metric} is {ours}, the reference has {theirs}", self.group)).collect()
+        off.map(|(metric, ours, theirs, _)| {
+            format!("{}: {metric} is {ours}, the reference has {theirs}", self.group)
+        })
+        .collect()
     }
 }

@@ -51,7 +51,11 @@ pub(super) fn run(
     let references = anchors::read(&folder.join("reference").join(reference))?;
     let mut rows = vec![];
     for case in cases {
-        let parts = if is_philly { virtual_clusters(case, &groups, &jobs) } else { one_cluster(case, &groups, &jobs) };
+        let parts = if is_philly {
+            virtual_clusters(case, &groups, &jobs)
+        } else {
+            one_cluster(case, &groups, &jobs)
+        };
         for policy in policies {
             rows.push(row(name, case, policy, &parts, &references, progress)?);
         }
@@ -93,7 +97,8 @@ fn row(
     references: &[Reference],
     progress: &mut Progress<'_>,
 ) -> Result<Row, BenchError> {
-    let (what, total) = (format!("{name} {case} {policy}"), parts.iter().map(|part| part.jobs.len() as u64).sum());
+    let (what, total) =
+        (format!("{name} {case} {policy}"), parts.iter().map(|part| part.jobs.len() as u64).sum());
     let is_philly = name == PHILLY.name;
     let find = |group: &str| {
         let case = if is_philly { format!("philly-{case}") } else { "itp".into() };
@@ -109,7 +114,8 @@ fn row(
             world: peer::world(policy, &cluster, &part.jobs),
             crash_every: None,
         };
-        let outcome = crate::run::run(setup, &mut |ended| progress(&what, done + ended, total)).map_err(BenchError::Broken)?;
+        let outcome = crate::run::run(setup, &mut |ended| progress(&what, done + ended, total))
+            .map_err(BenchError::Broken)?;
         done += part.jobs.len() as u64;
         progress(&what, done, total);
         runs.push((cluster.devices(), outcome));
@@ -126,9 +132,19 @@ fn row(
     }
     let anchor = if is_philly { together } else { find(case) };
     let jobs = runs.into_iter().zip(parts).flat_map(|((_, run), part)| {
-        let label = |submission: Option<usize>| submission.map_or(String::new(), |index| part.jobs[index].id.to_string());
+        let label = |submission: Option<usize>| {
+            submission.map_or(String::new(), |index| part.jobs[index].id.to_string())
+        };
         run.records.into_iter().map(move |record| (label(record.submission), record)).collect::<Vec<_>>()
     });
     let (case, policy) = (case.to_string(), policy.to_string());
-    Ok(Row { case, policy, seed: 0, anchor: anchor.map(Reference::anchor), misses, jobs: jobs.collect(), report })
+    Ok(Row {
+        case,
+        policy,
+        seed: 0,
+        anchor: anchor.map(Reference::anchor),
+        misses,
+        jobs: jobs.collect(),
+        report,
+    })
 }

@@ -4,8 +4,8 @@ use super::{Anchor, BenchError, Progress, Row, Scenario};
 use crate::peers::tiresias as peer;
 use crate::report::Report;
 use crate::run::Setup;
-use crate::workload::tiresias::read_jobs;
 use crate::workload::ReadError;
+use crate::workload::tiresias::read_jobs;
 use std::path::Path;
 
 pub(super) const TIRESIAS: Scenario = Scenario {
@@ -41,7 +41,8 @@ pub(super) fn run(
             let outcome = crate::run::run(setup, &mut |ended| progress(policy, ended, jobs.len() as u64));
             let runs = [(cluster.devices(), outcome.map_err(BenchError::Broken)?)];
             let report = Report::of(policy, 0, &runs);
-            let theirs = reference(&folder.join(format!("reference/60_job__{case}gpus__{policy}__count.csv")))?;
+            let theirs =
+                reference(&folder.join(format!("reference/60_job__{case}gpus__{policy}__count.csv")))?;
             let misses = theirs.map_or(vec![], |theirs| misses(&report, theirs));
             let anchor = theirs.map(|(avg_jct_s, ..)| Anchor {
                 who: "Tiresias' simulator".into(),
@@ -49,9 +50,18 @@ pub(super) fn run(
                 value: avg_jct_s,
             });
             let [(_, outcome)] = runs;
-            let label = |index: Option<usize>| index.map_or(String::new(), |index| jobs[index].id.to_string());
+            let label =
+                |index: Option<usize>| index.map_or(String::new(), |index| jobs[index].id.to_string());
             let jobs = outcome.records.into_iter().map(|record| (label(record.submission), record)).collect();
-            rows.push(Row { case: case.clone(), policy: policy.clone(), seed: 0, report, anchor, misses, jobs });
+            rows.push(Row {
+                case: case.clone(),
+                policy: policy.clone(),
+                seed: 0,
+                report,
+                anchor,
+                misses,
+                jobs,
+            });
         }
     }
     Ok(rows)
@@ -67,22 +77,28 @@ fn misses(report: &Report, theirs: Figures) -> Vec<String> {
         ("preemptions", report.preemptions as f64, theirs.2),
     ];
     let off = pairs.into_iter().filter(|(_, ours, theirs)| (ours - theirs).abs() > SLACK * theirs);
-    off.map(|(metric, ours, theirs)| format!("{metric} is {ours:.2}, the reference has {theirs:.2}")).collect()
+    off.map(|(metric, ours, theirs)| format!("{metric} is {ours:.2}, the reference has {theirs:.2}"))
+        .collect()
 }
 
 fn reference(path: &Path) -> Result<Option<Figures>, BenchError> {
     if !path.exists() {
         return Ok(None);
     }
-    let fail = |message: String| BenchError::Data(ReadError { file: path.display().to_string(), line: 0, column: 0, message });
+    let fail = |message: String| {
+        BenchError::Data(ReadError { file: path.display().to_string(), line: 0, column: 0, message })
+    };
     let mut reader = csv::Reader::from_path(path).map_err(|error| fail(error.to_string()))?;
     let headers = reader.headers().map_err(|error| fail(error.to_string()))?.clone();
     let (mut jct, mut makespan, mut preemptions, mut jobs) = (0.0, 0.0f64, 0.0, 0.0);
     for row in reader.records() {
         let row = row.map_err(|error| fail(error.to_string()))?;
         let number = |name: &str| {
-            let field = headers.iter().position(|header| header == name).and_then(|position| row.get(position));
-            field.and_then(|field| field.parse::<f64>().ok()).ok_or_else(|| fail(format!("expected a number in column {name}")))
+            let field =
+                headers.iter().position(|header| header == name).and_then(|position| row.get(position));
+            field
+                .and_then(|field| field.parse::<f64>().ok())
+                .ok_or_else(|| fail(format!("expected a number in column {name}")))
         };
         jct += number("JCT")?;
         makespan = makespan.max(number("end_time")?);
