@@ -195,7 +195,7 @@ impl Scheduler {
             started: job.asks.iter().filter_map(|ask| ask.first_started).min(),
             ended: self.state.now,
             ending,
-            waited: sum(|ask| ask.waited),
+            waited: Span(sum(|ask| ask.waited).0 / job.asks.len() as i64),
             served: sum(|ask| ask.served),
             used: job.asks.iter().map(|ask| ask.attained.max(0) as u128).sum(),
             restarts: job.asks.iter().map(|ask| ask.restarts).sum(),
