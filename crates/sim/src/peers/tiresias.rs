@@ -68,7 +68,7 @@ pub fn policy(name: &str) -> Option<Arc<dyn Policy>> {
     };
     Some(match name {
         "fifo" => pipeline(Box::new(order::Fifo), vec![]),
-        "dlas" => pipeline(Box::new(order::LeastAttained::default()), vec![Box::new(reclaim::Level)]),
+        "dlas" => pipeline(Box::<order::LeastAttained>::default(), vec![Box::new(reclaim::Level)]),
         "shortest" => Arc::new(Shortest),
         _ => return None,
     })
