@@ -35,7 +35,8 @@ pub struct Args {
     #[arg(long = "policy", value_name = "P", value_delimiter = ',', requires = "scenario")]
     policies: Vec<String>,
     /// Seeds, where chance matters, also several times [default: its own]
-    #[arg(long = "seed", value_name = "N", value_delimiter = ',', requires = "scenario")]
+    #[arg(long = "seed", value_name = "N", value_delimiter = ',', requires = "scenario",
+        value_parser = crate::numbers::seed)]
     seeds: Vec<u64>,
     /// The folder with the benchmark data
     #[arg(long, value_name = "DIR", env = "CONSORT_BENCH_DATA", hide_env_values = true)]

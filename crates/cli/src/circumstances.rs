@@ -12,7 +12,7 @@ use consort_types::{Capabilities, Span};
 #[derive(Args)]
 #[command(next_help_heading = "The simulated world")]
 pub struct Circumstances {
-    /// Where jobs are put
+    /// Where jobs are put: on the fullest nodes with room, or as close together as the cluster allows
     #[arg(long, value_enum, default_value_t = Place::Consolidated)]
     place: Place,
     /// Time from a decision to start a job until it runs, as in 30s
@@ -35,9 +35,7 @@ pub struct Circumstances {
 /// Where jobs are put.
 #[derive(Clone, Copy, ValueEnum)]
 enum Place {
-    /// On the fullest node with room
     BestFit,
-    /// As close together as the cluster allows
     Consolidated,
 }
 

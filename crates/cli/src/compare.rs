@@ -9,10 +9,10 @@ use crate::progress::Progress;
 use crate::screen::{Screen, json, print, print_json};
 use crate::simulate::{Trial, stem};
 use crate::table::{Best, Table};
-use crate::{figures, files, inputs, names};
+use crate::{figures, files, inputs, names, simulate};
 use consort_sched::stock::{self, Stock};
 use consort_sim::workload::generate::{Recipe, demo_cluster, generate};
-use consort_sim::workload::{Cluster, Workload};
+use consort_sim::workload::{Cluster, Workload, limits};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -23,11 +23,10 @@ Examples:
   consort compare --cluster cluster.yaml
   consort compare --cluster cluster.yaml --workload jobs.yaml --report out
 
-`consort simulate --help` shows what these files look like.";
+Without --workload a workload is generated; without --cluster, for a cluster of
+24 nodes. `consort simulate --help` shows what these files look like.";
 
 /// Run the same workload under several policies, side by side
-///
-/// Without --workload a workload is generated; without --cluster, on a demonstration cluster of 24 nodes.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -41,10 +40,10 @@ pub struct Args {
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     policy: Vec<String>,
     /// Seed of the generated workload and of everything that is left to chance
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = crate::numbers::seed)]
     seed: u64,
     /// How many jobs to generate [default: 1000]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=5_000_000))]
+    #[arg(long, value_name = "N", value_parser = number_of_jobs)]
     jobs: Option<u32>,
     /// Also write report.md, report.json and jobs.csv into this folder
     #[arg(long, value_name = "DIR")]
@@ -87,14 +86,16 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let screen = Screen::here();
     let headline = headline(args, &cluster, &workload);
     if !args.json {
-        print(&format!("{headline}\n\n"))?;
+        let lines: String = headline.lines().map(|line| screen.prose(line)).collect();
+        print(&(lines + "\n"))?;
     }
     let case = args.workload.as_ref().map_or("generated".into(), |path| stem(path));
     let mut jobs = args.report.as_ref().map(|_| JobsCsv::new());
     let mut trials = vec![];
     {
         let progress = Progress::start();
-        for stock in &stocks {
+        for (index, stock) in stocks.iter().enumerate() {
+            progress.of(index + 1, stocks.len());
             let trial = Trial::run(&args.circumstances, &cluster, &workload, stock, args.seed, &progress)?;
             if let Some(jobs) = &mut jobs {
                 trial.list_jobs(&case, &workload, jobs);
@@ -117,7 +118,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     // Refusals are the same under every policy; what gets stuck is not.
     trials.iter().take(1).for_each(Trial::note_refusals);
-    trials.iter().for_each(Trial::note_stuck);
+    note_stuck(&trials);
     if args.json {
         return print_json(&comparison);
     }
@@ -137,6 +138,13 @@ fn chosen(wanted: &[String]) -> Result<Vec<&'static Stock>, Failure> {
         }
     }
     Ok(stocks)
+}
+
+fn number_of_jobs(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(number) if (1..=limits::JOBS as u32).contains(&number) => Ok(number),
+        _ => Err("expected a whole number from 1 to 5,000,000".into()),
+    }
 }
 
 fn recipe(args: &Args) -> Recipe {
@@ -187,16 +195,33 @@ fn table(trials: &[Trial]) -> Table {
     table.contest("preempted", 3, Best::Least, values!(preemptions), whole);
     if reports.iter().any(|report| report.deadlines_met_pct.is_some()) {
         let met: Vec<f64> = reports.iter().map(|report| report.deadlines_met_pct.unwrap_or(0.0)).collect();
-        table.contest("on time", 4, Best::Most, &met, |met| decimal(met, 1) + "%");
+        table.contest("deadlines met", 4, Best::Most, &met, |met| decimal(met, 1) + "%");
     }
     table.contest("finished", 8, Best::Most, values!(finished), whole);
     table
 }
 
+/// One line about jobs that never ended, however many policies left some behind.
+fn note_stuck(trials: &[Trial]) {
+    let stuck: Vec<&Trial> = trials.iter().filter(|trial| trial.stuck() > 0).collect();
+    let alike =
+        stuck.len() == trials.len() && stuck.windows(2).all(|pair| pair[0].stuck() == pair[1].stuck());
+    match stuck[..] {
+        [] => {}
+        [first, ..] if alike => simulate::note_stuck(first.stuck(), "every policy"),
+        [..] => {
+            let each =
+                stuck.iter().map(|trial| format!("{} ({})", trial.report.policy, thousands(trial.stuck())));
+            let most = stuck.iter().map(|trial| trial.stuck()).max().unwrap_or(0);
+            simulate::note_stuck(most, &each.collect::<Vec<_>>().join(", "));
+        }
+    }
+}
+
 /// What it means, and what to try next.
 fn ending(args: &Args, screen: &Screen, trials: &[Trial]) -> String {
-    let best = if screen.colours { "The best of each column is green" } else { "* best of its column" };
-    let mut text = format!("{best}. JCT: time from submission to end. On time: share of deadlines met.\n");
+    let best = if screen.colours { "Green: best of its column" } else { "*: best of its column" };
+    let mut text = screen.prose(&format!("{best}. JCT: time from submission to end."));
     if screen.is_terminal {
         let cpu: f64 = trials.iter().map(|trial| trial.report.cpu_s).sum();
         let events: u64 = trials.iter().map(|trial| trial.report.events).sum();
@@ -208,11 +233,8 @@ fn ending(args: &Args, screen: &Screen, trials: &[Trial]) -> String {
     }
     let next = match (&args.workload, &args.report) {
         (None, _) => [
-            (
-                "consort compare --cluster FILE --workload FILE",
-                "your own jobs (simulate --help shows the files)",
-            ),
-            ("consort policies", "what each policy does"),
+            ("consort compare --cluster FILE --workload FILE", "your own jobs"),
+            ("consort simulate --help", "what these files look like"),
         ],
         (Some(_), None) => [
             ("consort compare ... --report DIR", "the same with every job, as files"),

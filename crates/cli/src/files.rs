@@ -48,6 +48,10 @@ pub fn folder(path: &Path) -> Result<(), Failure> {
             format_args!("{}: is not a folder", path.display()),
             "name a folder for the report",
         ),
+        std::io::ErrorKind::NotFound => Failure::request(
+            format_args!("{}: no folder can be created here", path.display()),
+            "choose another place for the report",
+        ),
         _ => Failure::file(path, "created", &error),
     })
 }

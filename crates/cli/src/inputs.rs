@@ -1,6 +1,6 @@
 //! Files that are read: a cluster and a workload, checked before anything runs or is written.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, note};
 use consort_sched::{Scheduler, stock};
 use consort_sim::workload::{self, Cluster, ReadError, Workload};
 use consort_types::{Capabilities, Time};
@@ -20,6 +20,9 @@ pub fn workload(path: &Path, cluster: &Cluster) -> Result<Workload, Failure> {
     readable(path)?;
     let workload = workload::read_workload(path).map_err(malformed)?;
     check(path, cluster, Some(&workload))?;
+    if workload.submissions.is_empty() {
+        note(&format!("consort: {}: there is no job in this file, so every figure is zero", path.display()));
+    }
     Ok(workload)
 }
 
@@ -34,10 +37,12 @@ pub fn malformed(error: ReadError) -> Failure {
 /// Whether a file can be read at all, in words of our own.
 pub fn readable(path: &Path) -> Result<(), Failure> {
     let fault = |error: std::io::Error| Failure::file(path, "read", &error);
-    if fs::metadata(path).map_err(fault)?.is_dir() {
+    let found = fs::metadata(path).map_err(fault)?;
+    if found.is_dir() {
         return Err(Failure::request(format_args!("{}: is a folder", path.display()), "name a file"));
     }
-    File::open(path).map(drop).map_err(fault)
+    // A pipe is left alone: opening it twice would lose what it holds.
+    if found.is_file() { File::open(path).map(drop).map_err(fault) } else { Ok(()) }
 }
 
 /// Offers everything that is set up to a scheduler of its own, which is then thrown away: what would be refused later

@@ -38,18 +38,26 @@ pub fn duration(seconds: f64) -> String {
     if tenths.abs() < 100.0 {
         return format!("{}s", tenths / 10.0);
     }
-    // To the minute from an hour on, to the hour from a day on: what a reader keeps.
-    let unit = match seconds.abs() {
-        large if large >= 86_400.0 => 3_600.0,
-        large if large >= 3_600.0 => 60.0,
-        _ => 1.0,
-    };
-    Span::seconds(((seconds / unit).round() * unit) as i64).to_string()
+    // To the minute from an hour on, to the hour only after some days: what a reader needs to compare.
+    match seconds.abs() {
+        large if large >= 360_000.0 => Span::seconds((seconds / 3_600.0).round() as i64 * 3_600).to_string(),
+        large if large >= 86_400.0 => {
+            let minutes = (seconds / 60.0).round() as i64;
+            format!("{}h {}m", minutes / 60, (minutes % 60).abs())
+        }
+        large if large >= 3_600.0 => Span::seconds((seconds / 60.0).round() as i64 * 60).to_string(),
+        _ => Span::seconds(seconds.round() as i64).to_string(),
+    }
 }
 
 /// `1 job`, `2 jobs`.
 pub fn counted(number: u64, one: &str) -> String {
     format!("{} {one}{}", thousands(number), if number == 1 { "" } else { "s" })
+}
+
+/// Reads a seed. The words are ours: the library's talk about digits and bits.
+pub fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "expected a whole number".into())
 }
 
 #[cfg(test)]
@@ -77,7 +85,8 @@ mod tests {
             (800.0, "13m 20s"),
             (8_040.0, "2h 14m"),
             (3_599.9, "1h"),
-            (97_300.0, "1d 3h"),
+            (97_300.0, "27h 2m"),
+            (360_000.0, "4d 4h"),
         ] {
             assert_eq!(duration(seconds), text, "{seconds}");
         }

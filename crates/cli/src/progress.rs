@@ -22,8 +22,9 @@ impl Progress {
     /// Starts to wait.
     pub fn start() -> Self {
         let bar = ProgressBar::hidden();
-        let style =
-            ProgressStyle::with_template("{msg} {wide_bar} {human_pos}/{human_len} jobs, {elapsed} so far");
+        let style = ProgressStyle::with_template(
+            "{prefix}{msg} {wide_bar} {human_pos}/{human_len} jobs, {elapsed} so far",
+        );
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         let waiting = std::io::stderr().is_terminal().then(|| {
             let (sender, receiver) = channel::<()>();
@@ -37,6 +38,11 @@ impl Progress {
             (sender, thread)
         });
         Self { bar, waiting }
+    }
+
+    /// Which run of how many this is.
+    pub fn of(&self, run: usize, of: usize) {
+        self.bar.set_prefix(format!("{run} of {of}: "));
     }
 
     /// What is going on: what, how many jobs of how many are done.

@@ -128,6 +128,12 @@ fn difference(screen: &Screen, played: &Played) -> String {
 fn stories(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut stories = vec![];
     for path in paths {
+        if !path.exists() {
+            return Err(Failure::request(
+                format_args!("{}: there is no such file or folder", path.display()),
+                "name the stories to play",
+            ));
+        }
         if !path.is_dir() {
             inputs::readable(path)?;
             stories.push(path.clone());

@@ -40,6 +40,11 @@ impl Screen {
         if self.colours { format!("{style}{text}{style:#}") } else { text.into() }
     }
 
+    /// A sentence, in as many lines as it takes.
+    pub fn prose(&self, text: &str) -> String {
+        wrapped(text, self.width).join("\n") + "\n"
+    }
+
     /// Text of lesser importance.
     pub fn dim(&self, text: &str) -> String {
         self.styled(Style::new().dimmed(), text)
@@ -49,6 +54,23 @@ impl Screen {
     pub fn bold(&self, text: &str) -> String {
         self.styled(Style::new().bold(), text)
     }
+}
+
+/// Lines of at most this many letters, cut between words.
+pub fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("never empty");
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
+            lines.push(word.into());
+        } else {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines
 }
 
 /// Writes to standard output. A reader that has left ends the command quietly.

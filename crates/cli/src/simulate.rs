@@ -17,8 +17,9 @@ use std::path::{Path, PathBuf};
 const EXAMPLES: &str = "\
 Examples:
   consort simulate --cluster cluster.yaml --workload jobs.yaml --policy las
-  consort simulate --cluster cluster.yaml --workload jobs.csv --policy fifo --json
-  consort simulate --cluster cluster.yaml --workload jobs.yaml --policy priority \\
+  consort simulate --cluster cluster.yaml --workload jobs.csv --policy fifo \\
+      --json
+  consort simulate --cluster cluster.yaml --workload jobs.yaml --policy las \\
       --start-delay 20s --failed-starts 0.05 --seed 7 --report out
 
 cluster.yaml:
@@ -28,13 +29,13 @@ cluster.yaml:
 
 jobs.yaml (or jobs.csv, with the columns name,at,run,devices and others):
   - {name: a, at: 0s, devices: 8, kind: h200, run: 1h}
-  - {name: b, at: 10m, devices: 2-8, kind: [h200, mi300x], run: 3h, estimate: 2h}
-  - {name: c, at: 15m, devices: 1, share: 0.5, run: 20m, qos: best-effort}";
+  - {name: b, at: 10m, devices: 2-8, kind: [h200, mi300x], run: 3h}
+  - {name: c, at: 15m, devices: 1, share: 0.5, run: 20m, estimate: 30m}
+
+The same files, options and seed give the same result on every machine; the
+state hash is there to compare.";
 
 /// Run one workload on one cluster under one policy
-///
-/// The scheduler is the one that runs real clusters; only the world around it is simulated, and time jumps. The same
-/// files, options and seed give the same result on every machine; `state_hash` proves it.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -48,7 +49,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     policy: String,
     /// Seed of everything that is left to chance
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = crate::numbers::seed)]
     seed: u64,
     /// Also write report.md, report.json and jobs.csv into this folder
     #[arg(long, value_name = "DIR")]
@@ -73,21 +74,25 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Trial::run(&args.circumstances, &cluster, &workload, stock, args.seed, &progress)?
     };
     let figures = figures::Run::of(&trial.report);
+    let summary = summary(&trial, stock, cluster.devices());
     if let Some(folder) = &args.report {
         let mut jobs = JobsCsv::new();
         trial.list_jobs(&stem(&args.workload), &workload, &mut jobs);
         let title = format!("# {} under {}\n\n", stem(&args.workload), stock.name);
-        let text = title + &summary(&trial, stock, cluster.devices(), ["figure", "value"]).markdown();
+        let text = title + &Table::pairs(["figure", "value"], usize::MAX, &summary).markdown();
         files::replace(&folder.join("report.md"), text.as_bytes())?;
         files::replace(&folder.join("report.json"), (json(&figures) + "\n").as_bytes())?;
         files::replace(&folder.join("jobs.csv"), &jobs.bytes())?;
     }
     trial.note_refusals();
-    trial.note_stuck();
+    if trial.stuck() > 0 {
+        note_stuck(trial.stuck(), stock.name);
+    }
     if args.json {
         return print_json(&figures);
     }
-    print(&summary(&trial, stock, cluster.devices(), ["", ""]).show(&Screen::here()))?;
+    let screen = Screen::here();
+    print(&Table::pairs(["", ""], screen.width, &summary).show(&screen))?;
     if let Some(folder) = &args.report {
         print(&format!("Written: report.md, report.json and jobs.csv in {}\n", folder.display()))?;
     }
@@ -153,23 +158,20 @@ impl Trial {
             note(&format!("consort: {which}: {refusal}"));
         }
     }
+}
 
-    /// Says on standard error how many jobs never ended.
-    pub fn note_stuck(&self) {
-        if self.stuck() > 0 {
-            let were = if self.stuck() == 1 { "job was" } else { "jobs were" };
-            note(&format!(
-                "consort: {} {were} still there when nothing more could happen under {}: services, or work that \
-                 waits for ever; they are not in the averages",
-                thousands(self.stuck()),
-                self.report.policy
-            ));
-        }
-    }
+/// Says on standard error how many jobs never ended under whom.
+pub fn note_stuck(number: u64, whom: &str) {
+    let were = if number == 1 { "job was" } else { "jobs were" };
+    note(&format!(
+        "consort: {} {were} still there when nothing more could happen under {whom}: services, or work that waits \
+         for ever; averages leave them out",
+        thousands(number)
+    ));
 }
 
 /// The figures in words, one a line.
-fn summary(trial: &Trial, stock: &Stock, devices: u64, titles: [&'static str; 2]) -> Table {
+fn summary(trial: &Trial, stock: &Stock, devices: u64) -> Vec<(&'static str, String)> {
     let report = &trial.report;
     let spread = |parts: &[(&str, f64)]| {
         let parts = parts.iter().map(|(what, seconds)| format!("{} {what}", duration(*seconds)));
@@ -216,7 +218,10 @@ fn summary(trial: &Trial, stock: &Stock, devices: u64, titles: [&'static str; 2]
         ),
         (
             "interruptions",
-            format!("{}, {} of them preemptions", thousands(report.restarts), thousands(report.preemptions)),
+            match report.restarts {
+                0 => "none".into(),
+                all => format!("{}, {} of them preemptions", thousands(all), thousands(report.preemptions)),
+            },
         ),
     ];
     if let Some(met) = report.deadlines_met_pct {
@@ -242,8 +247,5 @@ fn summary(trial: &Trial, stock: &Stock, devices: u64, titles: [&'static str; 2]
         ),
     ));
     lines.push(("state hash", figures::state_hash(report)));
-    let mut table = Table::default();
-    table.text(titles[0], 0, lines.iter().map(|(what, _)| what.to_string()));
-    table.text(titles[1], 0, lines.into_iter().map(|(_, value)| value));
-    table
+    lines
 }

@@ -4,7 +4,7 @@
 //! the table. If even the most important ones do not fit, text is shortened. Numbers stand to the right. The best
 //! value of a column is bold where styles are shown and carries a `*` elsewhere.
 
-use crate::screen::Screen;
+use crate::screen::{Screen, wrapped};
 use anstyle::{AnsiColor, Style};
 
 /// Between two columns.
@@ -35,6 +35,24 @@ pub enum Best {
 }
 
 impl Table {
+    /// Names and what is to be said about each, in as many lines as it takes on a screen of this width.
+    pub fn pairs(titles: [&'static str; 2], width: usize, pairs: &[(&str, String)]) -> Self {
+        let names = pairs.iter().map(|(name, _)| length(name)).max().unwrap_or(0);
+        let (mut left, mut right) = (vec![], vec![]);
+        for (name, about) in pairs {
+            for (index, line) in
+                wrapped(about, width.saturating_sub(names + GAP).max(16)).into_iter().enumerate()
+            {
+                left.push(if index == 0 { name.to_string() } else { String::new() });
+                right.push(line);
+            }
+        }
+        let mut table = Self::default();
+        table.text(titles[0], 0, left);
+        table.text(titles[1], 0, right);
+        table
+    }
+
     /// A column of text. `spare` 0 stays always; the higher, the sooner it is left out.
     pub fn text(&mut self, title: &'static str, spare: u8, cells: impl IntoIterator<Item = String>) {
         self.column(title, spare, false, cells);
@@ -131,8 +149,7 @@ impl Table {
             let names: Vec<&str> = hidden.iter().map(|&column| self.columns[column].title).collect();
             let remedy = if screen.is_terminal { "a wider window or --json shows" } else { "--json has" };
             let them = if names.len() == 1 { "it" } else { "them" };
-            text += &screen.dim(&format!("Left out: {}; {remedy} {them}.", names.join(", ")));
-            text.push('\n');
+            text += &screen.dim(&screen.prose(&format!("Left out: {}; {remedy} {them}.", names.join(", "))));
         }
         text
     }
@@ -238,10 +255,10 @@ mod tests {
     fn a_narrow_screen_loses_the_least_important_column_first_and_says_so() {
         let shown = table().show(&piped(26));
         assert!(shown.starts_with("policy    avg JCT  plans\n"), "{shown}");
-        assert!(shown.contains("Left out: alike; --json has it."), "{shown}");
+        assert!(shown.replace('\n', " ").contains("Left out: alike; --json has it."), "{shown}");
         let shown = table().show(&piped(12));
         assert!(shown.starts_with("policy\n"), "{shown}");
-        assert!(shown.contains("alike, plans; --json has them."), "{shown}");
+        assert!(shown.replace('\n', " ").contains("alike, plans; --json has them."), "{shown}");
     }
 
     #[test]

@@ -28,7 +28,9 @@ fn subject(error: &clap::Error) -> String {
             format!("`{value}` is no value for {arg}")
         }
         (ErrorKind::UnknownArgument, Some(arg), _) => format!("`{arg}` means nothing here"),
-        (ErrorKind::MissingRequiredArgument, Some(arg), _) => format!("{arg} is missing"),
+        (ErrorKind::MissingRequiredArgument, Some(arg), _) => {
+            format!("{arg} {} missing", if arg.contains(", ") { "are" } else { "is" })
+        }
         (ErrorKind::ArgumentConflict, Some(arg), _) => match text(error, ContextKind::PriorArg) {
             Some(prior) if prior == arg => format!("{arg} is given twice"),
             Some(prior) => format!("{arg} and {prior} exclude each other"),
