@@ -92,7 +92,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if args.check && missing > 0 {
         let miss = if missing == 1 { "misses its" } else { "miss their" };
         let (missing, all) = (thousands(missing), counted(rows.len() as u64, "row"));
-        return Err(Failure::Failed(format!("{missing} of {all} {miss} bar; the table above says which")));
+        return Err(Failure::Failed(format!(
+            "{missing} of {all} {miss} bar; {}",
+            match args.json {
+                true => "`misses` says which",
+                false => "the lines above say which",
+            }
+        )));
     }
     Ok(())
 }

@@ -122,7 +122,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if args.json {
         return print_json(&comparison);
     }
-    print(&(table.show(&screen) + "\n" + &ending(args, &screen, &trials)))
+    print(&(table.show(&screen) + "\n" + &ending(args, &screen, &table, &trials)))
 }
 
 /// The policies in the order in which they were named, each once.
@@ -195,7 +195,7 @@ fn table(trials: &[Trial]) -> Table {
     table.contest("preempted", 3, Best::Least, values!(preemptions), whole);
     if reports.iter().any(|report| report.deadlines_met_pct.is_some()) {
         let met: Vec<f64> = reports.iter().map(|report| report.deadlines_met_pct.unwrap_or(0.0)).collect();
-        table.contest("deadlines met", 4, Best::Most, &met, |met| decimal(met, 1) + "%");
+        table.contest("deadlines", 4, Best::Most, &met, |met| decimal(met, 1) + "%");
     }
     table.contest("finished", 8, Best::Most, values!(finished), whole);
     table
@@ -219,9 +219,13 @@ fn note_stuck(trials: &[Trial]) {
 }
 
 /// What it means, and what to try next.
-fn ending(args: &Args, screen: &Screen, trials: &[Trial]) -> String {
-    let best = if screen.colours { "Green: best of its column" } else { "*: best of its column" };
-    let mut text = screen.prose(&format!("{best}. JCT: time from submission to end."));
+fn ending(args: &Args, screen: &Screen, table: &Table, trials: &[Trial]) -> String {
+    let best = match (table.has_best(), screen.colours) {
+        (false, _) => "",
+        (true, true) => "Green: best of its column. ",
+        (true, false) => "*: best of its column. ",
+    };
+    let mut text = screen.prose(&format!("{best}JCT: time from submission to end. Deadlines: share met."));
     if screen.is_terminal {
         let cpu: f64 = trials.iter().map(|trial| trial.report.cpu_s).sum();
         let events: u64 = trials.iter().map(|trial| trial.report.events).sum();

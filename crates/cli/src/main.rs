@@ -12,7 +12,7 @@
 //! | [`simulate`], [`compare`], [`bench`], [`scenario`], [`policies`], [`completions`], [`version`] | one command each |
 //! | [`usage`] | what is said when the command line itself is wrong |
 //! | [`failure`] | exit codes and the sentences that go with them |
-//! | [`inputs`], [`circumstances`] | files that are read; the simulated world's delays and troubles |
+//! | [`inputs`], [`names`], [`circumstances`] | what is asked for: files, names, the simulated world's troubles |
 //! | [`figures`], [`jobs_csv`], [`files`] | what is written: JSON, job tables, whole files |
 //! | [`screen`], [`table`], [`numbers`], [`progress`] | how it looks |
 

@@ -43,7 +43,10 @@ pub fn duration(seconds: f64) -> String {
         large if large >= 360_000.0 => Span::seconds((seconds / 3_600.0).round() as i64 * 3_600).to_string(),
         large if large >= 86_400.0 => {
             let minutes = (seconds / 60.0).round() as i64;
-            format!("{}h {}m", minutes / 60, (minutes % 60).abs())
+            match minutes % 60 {
+                0 => format!("{}h", minutes / 60),
+                rest => format!("{}h {}m", minutes / 60, rest.abs()),
+            }
         }
         large if large >= 3_600.0 => Span::seconds((seconds / 60.0).round() as i64 * 60).to_string(),
         _ => Span::seconds(seconds.round() as i64).to_string(),
@@ -85,6 +88,7 @@ mod tests {
             (800.0, "13m 20s"),
             (8_040.0, "2h 14m"),
             (3_599.9, "1h"),
+            (86_401.0, "24h"),
             (97_300.0, "27h 2m"),
             (360_000.0, "4d 4h"),
         ] {

@@ -87,6 +87,11 @@ impl Table {
         }
     }
 
+    /// Whether any value is marked as the best.
+    pub fn has_best(&self) -> bool {
+        self.columns.iter().any(|column| !column.best.is_empty())
+    }
+
     fn column(
         &mut self,
         title: &'static str,
