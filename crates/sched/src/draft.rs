@@ -92,7 +92,7 @@ impl<'a> Draft<'a> {
         for undo in std::mem::take(&mut self.log).into_iter().rev() {
             match undo {
                 Undo::Take(grant) => self.free.give(&self.state.cluster, &grant),
-                Undo::Give(grant) => assert!(self.free.take(&self.state.cluster, &grant)),
+                Undo::Give(grant) => self.free.ungive(&self.state.cluster, &grant),
                 Undo::Account(..) | Undo::Started(_) | Undo::Stopped | Undo::Move => {}
             }
         }
@@ -187,9 +187,7 @@ impl<'a> Draft<'a> {
         while self.log.len() > mark.0 {
             match self.log.pop().expect("longer than the mark") {
                 Undo::Take(grant) => self.free.give(&self.state.cluster, &grant),
-                Undo::Give(grant) => {
-                    assert!(self.free.take(&self.state.cluster, &grant), "nothing was taken since")
-                }
+                Undo::Give(grant) => self.free.ungive(&self.state.cluster, &grant),
                 Undo::Account(key, was) => {
                     self.accounts.insert(key, was);
                 }
