@@ -102,6 +102,7 @@ impl Scheduler {
         let job = self.state.jobs.get(id.ask.job).expect("accept saw it");
         if let Some(limit) = job.spec.time_limit {
             self.state.jobs.limits.insert((now + limit, id));
+            self.stirred = true; // only a plan says when to wake up for it
         }
     }
 
