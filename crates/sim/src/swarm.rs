@@ -269,8 +269,9 @@ impl History {
                         | Reason::AfterStages(_)
                         | Reason::Done
                 );
-                if !self.trouble.refitted || !is_stranded {
-                    return Err(format!("nothing happens any more, yet {ask} {reason}"));
+                if !is_stranded || (!self.trouble.refitted && reason != Reason::Done) {
+                    let spec = words::input(&Input::Submit(Arc::new(job.spec().clone())));
+                    return Err(format!("nothing happens any more, yet {ask} {reason}: {spec}"));
                 }
             }
         }
