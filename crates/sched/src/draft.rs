@@ -341,18 +341,38 @@ impl<'a> Draft<'a> {
         self.stopped.iter().filter(holds).copied().collect()
     }
 
-    /// What the tenant itself gives back to itself through these givers.
+    /// What the tenant certainly gives back to itself through these givers: the part of the placement that is not
+    /// free now, on devices where nobody but the tenant gives and nothing else was promised in this draft.
     fn returned(&self, after: &[AllocationId], placement: &Placement, tenant: TenantId, kind: KindId) -> u64 {
-        let own = after
-            .iter()
-            .filter(|giver| self.state.jobs.get(giver.ask.job).is_some_and(|job| job.tenant == tenant));
-        let held = own.flat_map(|&giver| {
-            &self.state.jobs.allocation(giver).expect("it was stopped here").placement.grants
-        });
-        held.filter(|held| self.state.cluster.device(held.device).kind == kind)
-            .filter(|held| placement.grants.iter().any(|grant| grant.device == held.device))
-            .map(|held| u64::from(held.share))
-            .sum()
+        let mut wants: BTreeMap<DeviceId, i32> = BTreeMap::new();
+        for grant in &placement.grants {
+            if self.state.cluster.device(grant.device).kind == kind {
+                *wants.entry(grant.device).or_default() += i32::from(grant.share);
+            }
+        }
+        let promised = |device: DeviceId| {
+            self.moves.iter().any(|change| match change {
+                Move::Start { placement, .. } => placement.grants.iter().any(|grant| grant.device == device),
+                _ => false,
+            })
+        };
+        let mut returned = 0;
+        for (device, want) in wants {
+            let (mut own, mut others) = (0, false);
+            for giver in after {
+                let allocation = self.state.jobs.allocation(*giver).expect("it was stopped here");
+                let held = allocation.placement.grants.iter().filter(|grant| grant.device == device);
+                let held: i32 = held.map(|grant| i32::from(grant.share)).sum();
+                let is_own = self.state.jobs.get(giver.ask.job).is_some_and(|job| job.tenant == tenant);
+                own += if is_own { held } else { 0 };
+                others |= !is_own && held > 0;
+            }
+            if own > 0 && !others && !promised(device) {
+                let missing = want - self.state.cluster.unheld(device).0.max(0);
+                returned += missing.clamp(0, own) as u64;
+            }
+        }
+        returned
     }
 
     /// Ends an allocation; what it holds can be given to others in this draft.
