@@ -153,14 +153,23 @@ impl<'a> Draft<'a> {
 
     /// The least an ask could take of each kind it accepts, in thousandths of a device.
     pub fn least_needs(&self, ask: &AskView<'_>) -> Vec<(KindId, u64)> {
-        let mut needs = vec![];
-        for role in &ask.class().roles {
+        self.least_needs_of_roles(ask).flatten().collect()
+    }
+
+    /// The same, role by role.
+    pub(crate) fn least_needs_of_roles(
+        &self,
+        ask: &AskView<'a>,
+    ) -> impl Iterator<Item = Vec<(KindId, u64)>> + use<'a> {
+        let cluster = &self.state.cluster;
+        ask.class().roles.iter().map(move |role| {
+            let mut needs = vec![];
             for shape in &role.shapes {
                 let share = u64::from(role.count.min) * u64::from(shape.devices) * u64::from(shape.share);
-                needs.extend(shape.kinds(&self.state.cluster).map(|kind| (kind, share)));
+                needs.extend(shape.kinds(cluster).map(|kind| (kind, share)));
             }
-        }
-        needs
+            needs
+        })
     }
 
     // -- the waiting line
@@ -219,11 +228,19 @@ impl<'a> Draft<'a> {
     ) -> Option<Placement> {
         let mark = self.mark();
         let mut placement = Placement::default();
+        // What the roles before this one take, kind by kind: together they must stay below the ceiling.
+        let mut taken: BTreeMap<KindId, u64> = BTreeMap::new();
         for (index, (role, &count)) in class.roles.iter().zip(counts).enumerate() {
-            let Some((shape, grants)) = self.room_for_role(place, class, index, count, tenant) else {
+            let Some((shape, grants)) = self.room_for_role(place, class, index, count, tenant, &taken) else {
                 self.back_to(mark);
                 return None;
             };
+            if class.roles.len() > 1 {
+                for grant in &grants {
+                    let kind = self.state.cluster.device(grant.device).kind;
+                    *taken.entry(kind).or_default() += u64::from(grant.share);
+                }
+            }
             placement.fills.push(Fill { shape, count });
             if class.roles.len() > 1 {
                 let is_free = grants.iter().all(|grant| self.try_take(grant));
@@ -247,12 +264,14 @@ impl<'a> Draft<'a> {
         role: usize,
         count: u32,
         tenant: Option<TenantId>,
+        taken: &BTreeMap<KindId, u64>,
     ) -> Option<(u8, Vec<Grant>)> {
         let cluster = &self.state.cluster;
         for (index, shape) in class.roles[role].shapes.iter().enumerate() {
             for kind in shape.kinds(cluster).filter(|&kind| shape.suits(cluster, kind)) {
                 let (devices, within) = (shape.devices, shape.within);
-                let share = u64::from(count) * u64::from(devices) * u64::from(shape.share);
+                let before = taken.get(&kind).copied().unwrap_or(0);
+                let share = before + u64::from(count) * u64::from(devices) * u64::from(shape.share);
                 let leaving = |tenant| self.accounts.get(&(tenant, kind)).map_or(0, |change| change.1);
                 if tenant.is_some_and(|tenant| !self.below_ceiling(tenant, kind, share, leaving(tenant))) {
                     continue;

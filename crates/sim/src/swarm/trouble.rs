@@ -18,11 +18,14 @@ pub(super) struct Trouble {
     /// Somebody changed the hardware of a node: what was accepted may never fit again.
     pub refitted: bool,
     foreign: bool,
+    /// Whether quotas change in this history: one in which they do not ends under its own ceilings.
+    requotes: bool,
 }
 
 impl Trouble {
-    pub fn new(dice: Dice, cluster: Cluster) -> Self {
-        Trouble { dice, cluster, counts: BTreeMap::new(), refitted: false, foreign: false }
+    pub fn new(mut dice: Dice, cluster: Cluster) -> Self {
+        let requotes = dice.chance(0.5);
+        Trouble { dice, cluster, counts: BTreeMap::new(), refitted: false, foreign: false, requotes }
     }
 
     fn count(&mut self, what: &'static str) {
@@ -90,6 +93,9 @@ impl Trouble {
     }
 
     fn change_quota(&mut self, now: Time, rollout: &mut Rollout<VirtualWorld>, witness: &mut Witness) {
+        if !self.requotes {
+            return;
+        }
         let name = self.dice.one_of(&self.cluster.tenants).name.clone();
         let tenant = if self.dice.chance(0.5) {
             setting::tenant(&mut self.dice, &name, &self.cluster.kinds, &self.cluster.nodes)
@@ -251,7 +257,12 @@ impl Trouble {
                 rollout.input(now, Input::ForeignUse { node, shares: vec![0; count as usize] }, witness);
             }
         }
-        for tenant in self.cluster.tenants.clone() {
+        // What was accepted under other quotas may not fit the first ones; without ceilings everything does.
+        let requoted = self.counts.contains_key("quota change");
+        for mut tenant in self.cluster.tenants.clone() {
+            if requoted {
+                tenant.quotas.iter_mut().for_each(|quota| quota.ceiling = None);
+            }
             rollout.input(now, Input::SetTenant(tenant), witness);
         }
         let paused: Vec<JobId> =
