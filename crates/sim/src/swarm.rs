@@ -163,6 +163,8 @@ struct History {
     policy: Arc<dyn Policy>,
     crashes: u64,
     steps: u64,
+    /// The true time; the last event may be older.
+    now: Time,
 }
 
 impl History {
@@ -188,7 +190,15 @@ impl History {
         }
         let witness = Witness::new(journal, seed ^ 2);
         let trouble = Trouble::new(dice, cluster);
-        History { rollout: Rollout::new(scheduler, world), witness, trouble, policy, crashes: 0, steps: 0 }
+        History {
+            rollout: Rollout::new(scheduler, world),
+            witness,
+            trouble,
+            policy,
+            crashes: 0,
+            steps: 0,
+            now: Time::ZERO,
+        }
     }
 
     fn play(mut self) -> Result<Tally, String> {
@@ -198,8 +208,7 @@ impl History {
                 rate = rate.min(0.01);
             }
             if self.trouble.dice.chance(rate) {
-                let now = self.rollout.scheduler.view().now();
-                self.trouble.strike(now, &mut self.rollout, &mut self.witness);
+                self.trouble.strike(self.now, &mut self.rollout, &mut self.witness);
             }
             if self.trouble.dice.chance(rate / 10.0) {
                 self.crash()?;
@@ -226,9 +235,26 @@ impl History {
         if let Some(overlap) = self.rollout.world.overlaps().first() {
             self.witness.fail(overlap.clone());
         }
+        if let Some(now) = at {
+            self.now = now;
+            self.nothing_is_missed(now);
+        }
         match self.witness.wrong.take() {
             Some(wrong) => Err(wrong),
             None => Ok(at),
+        }
+    }
+
+    /// Between two instants nobody is left who could start, and we wake up in time for what comes next. (Somebody
+    /// may be left who could take something back from what was granted a moment ago.)
+    fn nothing_is_missed(&mut self, now: Time) {
+        let plan = self.rollout.scheduler.clone().plan(now);
+        if !plan.is_empty() && !plan.moves.iter().any(|change| matches!(change, Move::Stop { .. })) {
+            self.witness.fail(format!("nobody made this plan: {plan:?}"));
+        }
+        if plan.wake_at.is_some_and(|at| self.rollout.next_at().is_none_or(|next| next > at)) {
+            let next = self.rollout.next_at();
+            self.witness.fail(format!("at {now} nobody wakes up for {:?}, but at {next:?}", plan.wake_at));
         }
     }
 
@@ -240,22 +266,19 @@ impl History {
             VirtualWorld::new(&Default::default(), Arc::new([])),
         );
         let old = std::mem::replace(&mut self.rollout, placeholder);
-        let now = old.scheduler.view().now();
         self.rollout = recover(old, &self.policy, &self.witness.journal.borrow())?;
-        self.rollout.wake_at = Some(now); // whoever starts makes a plan
+        self.rollout.wake_at = Some(self.now); // whoever starts makes a plan
         Ok(())
     }
 
     /// The trouble stops, and everything that can run runs.
     fn end(&mut self) -> Result<(), String> {
-        let now = self.rollout.scheduler.view().now();
-        self.trouble.make_peace(now, &mut self.rollout, &mut self.witness);
+        self.trouble.make_peace(self.now, &mut self.rollout, &mut self.witness);
         while self.step()?.is_some() {}
-        let now = self.rollout.scheduler.view().now();
-        if self.trouble.end_services(now, &mut self.rollout, &mut self.witness) {
+        if self.trouble.end_services(self.now, &mut self.rollout, &mut self.witness) {
             while self.step()?.is_some() {}
         }
-        let (now, scheduler) = (self.rollout.scheduler.view().now(), &self.rollout.scheduler);
+        let (now, scheduler) = (self.now, &self.rollout.scheduler);
         self.witness.see_reasons(now, scheduler);
         for job in scheduler.view().jobs() {
             let asks = scheduler.explain(now, job.id()).map_or(vec![], |explanation| explanation.asks);
