@@ -131,7 +131,9 @@ fn start(
     let mut needs: BTreeMap<KindId, (u64, u64)> = BTreeMap::new();
     for grant in &placement.grants {
         let device = state.cluster.device(grant.device);
-        if !state.cluster.nodes[device.node.index()].usable() {
+        let node = &state.cluster.nodes[device.node.index()];
+        // A device that was taken out of its node still has its number.
+        if !node.usable() || !node.devices().contains(&grant.device.0) {
             return Err(Breach::NodeNotUsable);
         }
         let own = take(state, touched, job.tenant, grant, after)?;
@@ -275,3 +277,6 @@ fn fence(state: &State, node: NodeId, now: Time) -> Result<(), Breach> {
     let is_due = state.cluster.suspects.iter().any(|&(at, suspect)| suspect == node && at <= now);
     if is_due { Ok(()) } else { Err(Breach::NotDue) }
 }
+
+#[cfg(test)]
+mod tests;

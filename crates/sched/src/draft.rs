@@ -92,7 +92,7 @@ impl<'a> Draft<'a> {
         for undo in std::mem::take(&mut self.log).into_iter().rev() {
             match undo {
                 Undo::Take(grant) => self.free.give(&self.state.cluster, &grant),
-                Undo::Give(grant) => assert!(self.free.take(&self.state.cluster, &grant)),
+                Undo::Give(grant) => self.free.ungive(&self.state.cluster, &grant),
                 Undo::Account(..) | Undo::Started(_) | Undo::Stopped | Undo::Move => {}
             }
         }
@@ -153,14 +153,23 @@ impl<'a> Draft<'a> {
 
     /// The least an ask could take of each kind it accepts, in thousandths of a device.
     pub fn least_needs(&self, ask: &AskView<'_>) -> Vec<(KindId, u64)> {
-        let mut needs = vec![];
-        for role in &ask.class().roles {
+        self.least_needs_of_roles(ask).flatten().collect()
+    }
+
+    /// The same, role by role.
+    pub(crate) fn least_needs_of_roles(
+        &self,
+        ask: &AskView<'a>,
+    ) -> impl Iterator<Item = Vec<(KindId, u64)>> + use<'a> {
+        let cluster = &self.state.cluster;
+        ask.class().roles.iter().map(move |role| {
+            let mut needs = vec![];
             for shape in &role.shapes {
                 let share = u64::from(role.count.min) * u64::from(shape.devices) * u64::from(shape.share);
-                needs.extend(shape.kinds(&self.state.cluster).map(|kind| (kind, share)));
+                needs.extend(shape.kinds(cluster).map(|kind| (kind, share)));
             }
-        }
-        needs
+            needs
+        })
     }
 
     // -- the waiting line
@@ -187,9 +196,7 @@ impl<'a> Draft<'a> {
         while self.log.len() > mark.0 {
             match self.log.pop().expect("longer than the mark") {
                 Undo::Take(grant) => self.free.give(&self.state.cluster, &grant),
-                Undo::Give(grant) => {
-                    assert!(self.free.take(&self.state.cluster, &grant), "nothing was taken since")
-                }
+                Undo::Give(grant) => self.free.ungive(&self.state.cluster, &grant),
                 Undo::Account(key, was) => {
                     self.accounts.insert(key, was);
                 }
@@ -221,11 +228,19 @@ impl<'a> Draft<'a> {
     ) -> Option<Placement> {
         let mark = self.mark();
         let mut placement = Placement::default();
+        // What the roles before this one take, kind by kind: together they must stay below the ceiling.
+        let mut taken: BTreeMap<KindId, u64> = BTreeMap::new();
         for (index, (role, &count)) in class.roles.iter().zip(counts).enumerate() {
-            let Some((shape, grants)) = self.room_for_role(place, class, index, count, tenant) else {
+            let Some((shape, grants)) = self.room_for_role(place, class, index, count, tenant, &taken) else {
                 self.back_to(mark);
                 return None;
             };
+            if class.roles.len() > 1 {
+                for grant in &grants {
+                    let kind = self.state.cluster.device(grant.device).kind;
+                    *taken.entry(kind).or_default() += u64::from(grant.share);
+                }
+            }
             placement.fills.push(Fill { shape, count });
             if class.roles.len() > 1 {
                 let is_free = grants.iter().all(|grant| self.try_take(grant));
@@ -249,12 +264,14 @@ impl<'a> Draft<'a> {
         role: usize,
         count: u32,
         tenant: Option<TenantId>,
+        taken: &BTreeMap<KindId, u64>,
     ) -> Option<(u8, Vec<Grant>)> {
         let cluster = &self.state.cluster;
         for (index, shape) in class.roles[role].shapes.iter().enumerate() {
             for kind in shape.kinds(cluster).filter(|&kind| shape.suits(cluster, kind)) {
                 let (devices, within) = (shape.devices, shape.within);
-                let share = u64::from(count) * u64::from(devices) * u64::from(shape.share);
+                let before = taken.get(&kind).copied().unwrap_or(0);
+                let share = before + u64::from(count) * u64::from(devices) * u64::from(shape.share);
                 let leaving = |tenant| self.accounts.get(&(tenant, kind)).map_or(0, |change| change.1);
                 if tenant.is_some_and(|tenant| !self.below_ceiling(tenant, kind, share, leaving(tenant))) {
                     continue;
@@ -343,18 +360,38 @@ impl<'a> Draft<'a> {
         self.stopped.iter().filter(holds).copied().collect()
     }
 
-    /// What the tenant itself gives back to itself through these givers.
+    /// What the tenant certainly gives back to itself through these givers: the part of the placement that is not
+    /// free now, on devices where nobody but the tenant gives and nothing else was promised in this draft.
     fn returned(&self, after: &[AllocationId], placement: &Placement, tenant: TenantId, kind: KindId) -> u64 {
-        let own = after
-            .iter()
-            .filter(|giver| self.state.jobs.get(giver.ask.job).is_some_and(|job| job.tenant == tenant));
-        let held = own.flat_map(|&giver| {
-            &self.state.jobs.allocation(giver).expect("it was stopped here").placement.grants
-        });
-        held.filter(|held| self.state.cluster.device(held.device).kind == kind)
-            .filter(|held| placement.grants.iter().any(|grant| grant.device == held.device))
-            .map(|held| u64::from(held.share))
-            .sum()
+        let mut wants: BTreeMap<DeviceId, i32> = BTreeMap::new();
+        for grant in &placement.grants {
+            if self.state.cluster.device(grant.device).kind == kind {
+                *wants.entry(grant.device).or_default() += i32::from(grant.share);
+            }
+        }
+        let promised = |device: DeviceId| {
+            self.moves.iter().any(|change| match change {
+                Move::Start { placement, .. } => placement.grants.iter().any(|grant| grant.device == device),
+                _ => false,
+            })
+        };
+        let mut returned = 0;
+        for (device, want) in wants {
+            let (mut own, mut others) = (0, false);
+            for giver in after {
+                let allocation = self.state.jobs.allocation(*giver).expect("it was stopped here");
+                let held = allocation.placement.grants.iter().filter(|grant| grant.device == device);
+                let held: i32 = held.map(|grant| i32::from(grant.share)).sum();
+                let is_own = self.state.jobs.get(giver.ask.job).is_some_and(|job| job.tenant == tenant);
+                own += if is_own { held } else { 0 };
+                others |= !is_own && held > 0;
+            }
+            if own > 0 && !others && !promised(device) {
+                let missing = want - self.state.cluster.unheld(device).0.max(0);
+                returned += missing.clamp(0, own) as u64;
+            }
+        }
+        returned
     }
 
     /// Ends an allocation; what it holds can be given to others in this draft.

@@ -83,23 +83,35 @@ fn last_words(last: &Last) -> String {
     }
 }
 
-/// Whether every kind an ask accepts is closed to it by its tenant's ceiling; then the first such is the reason.
+/// Whether a role finds every kind it accepts closed to it by its tenant's ceiling, were there room for all; then
+/// the first such kind is the reason.
 pub(crate) fn ceiling(draft: &Draft<'_>, ask: &AskView<'_>) -> Option<Reason> {
     let view = draft.view();
-    let mut first = None;
-    for (kind, needs) in draft.least_needs(ask) {
-        let account = view.account(ask.tenant(), kind);
-        let in_use = draft.standing(ask.tenant(), kind);
-        let ceiling = account.ceiling.filter(|&ceiling| in_use + needs > ceiling)?;
-        first.get_or_insert_with(|| Reason::Ceiling {
-            tenant: ask.spec().tenant.clone(),
-            kind: view.kinds().nth(kind.index()).expect("a known kind").1.name.clone(),
-            ceiling: (ceiling / 1000) as u32,
-            in_use,
-            needs,
+    // What the roles before take of each kind, as a placement would.
+    let mut taken: std::collections::BTreeMap<KindId, u64> = Default::default();
+    for needs in draft.least_needs_of_roles(ask) {
+        let mut first = None;
+        let open = needs.into_iter().find(|&(kind, needs)| {
+            let in_use = draft.standing(ask.tenant(), kind) + taken.get(&kind).copied().unwrap_or(0);
+            let account = view.account(ask.tenant(), kind);
+            let closed = account.ceiling.filter(|&ceiling| in_use + needs > ceiling);
+            if let Some(ceiling) = closed {
+                first.get_or_insert_with(|| Reason::Ceiling {
+                    tenant: ask.spec().tenant.clone(),
+                    kind: view.kinds().nth(kind.index()).expect("a known kind").1.name.clone(),
+                    ceiling: (ceiling / 1000) as u32,
+                    in_use,
+                    needs,
+                });
+            }
+            closed.is_none()
         });
+        match open {
+            Some((kind, needs)) => *taken.entry(kind).or_default() += needs,
+            None => return first,
+        }
     }
-    first
+    None
 }
 
 /// What is missing, and who has it.

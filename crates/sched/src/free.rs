@@ -186,6 +186,13 @@ impl Free {
         self.set(cluster, grant.device, (share + i32::from(grant.share), memory + grant.memory_bytes as i64));
     }
 
+    /// Undoes a [`give`](Self::give). Unlike `take` it never says no: where foreign use overlaps what we granted,
+    /// less than nothing was free before, and that is what must be there again.
+    pub(crate) fn ungive(&mut self, cluster: &Cluster, grant: &Grant) {
+        let (share, memory) = self.devices[grant.device.index()];
+        self.set(cluster, grant.device, (share - i32::from(grant.share), memory - grant.memory_bytes as i64));
+    }
+
     /// Free thousandths and free memory of a device, wherever it is.
     pub fn device(&self, id: DeviceId) -> (u16, u64) {
         let (share, memory) = self.devices[id.index()];

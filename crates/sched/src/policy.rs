@@ -26,6 +26,12 @@ pub trait Policy: Send + Sync {
     /// What people call it.
     fn name(&self) -> &str;
 
+    /// Whether the news that something has come up may change its mind, or the time at which it wants to be asked
+    /// again. Whoever says no is asked half as often.
+    fn heeds_starts(&self) -> bool {
+        true
+    }
+
     /// Fills a draft. It need not be careful: the draft refuses overlaps and `check` judges the result.
     fn fill(&self, draft: &mut Draft<'_>);
 }

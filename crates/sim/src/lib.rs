@@ -11,6 +11,7 @@
 //! | [`run`] | one simulated run, with a journal in memory and crashes if wanted |
 //! | [`report`] | what came out, in numbers |
 //! | [`peers`] | other people's simulators, quirks included, as policies like any other |
+//! | [`swarm`] | seeded histories in which everything goes wrong, and what must hold all the same |
 //! | [`bench`] | public benchmarks beside their anchors |
 //! | [`scenario`] | small stories in plain text, with an expected ending |
 
@@ -20,5 +21,6 @@ pub mod peers;
 pub mod report;
 pub mod run;
 pub mod scenario;
+pub mod swarm;
 pub mod workload;
 pub mod world;

@@ -8,6 +8,7 @@
 
 mod faults;
 mod node;
+mod workers;
 
 pub use faults::{Delays, Faults};
 
@@ -18,6 +19,7 @@ use node::Nodes;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::Arc;
+use workers::Workers;
 
 /// The world.
 pub struct VirtualWorld {
@@ -38,6 +40,9 @@ pub struct VirtualWorld {
     /// Work left of asks that were interrupted.
     left: BTreeMap<AskId, Span>,
     nodes: Nodes,
+    workers: Workers,
+    /// Starts refused, news late, news twice.
+    broken: [u64; 3],
     agenda: BinaryHeap<Reverse<(Time, u64, Happening)>>,
     said: u64,
 }
@@ -53,8 +58,10 @@ pub enum Act {
     Die(NodeId),
     /// A node is cut off for a while: its work goes on until its lease runs out, its news waits.
     CutOff(NodeId, Span),
-    /// A dead node is repaired and joins again, once it has been fenced.
+    /// A silent node is repaired: it is known to be empty, and joins again. Nothing happens to one that is well.
     Repair(NodeId),
+    /// The same, and meanwhile somebody put other devices into it.
+    Refit(NodeId, Vec<DeviceGroup>),
 }
 
 /// What will be true at some time.
@@ -65,8 +72,9 @@ enum Happening {
     Over(AllocationId, Verdict),
     Gone(AllocationId),
     Heard(u64),
-    Reconnect(NodeId),
-    LeaseOut(NodeId),
+    /// With the number of the silence that it ends.
+    Reconnect(NodeId, u32),
+    LeaseOut(NodeId, u32),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,7 +86,9 @@ enum Verdict {
 /// An allocation as the world knows it.
 #[derive(Clone, Debug)]
 struct Live {
+    /// Where its workers are, or may be.
     nodes: Vec<NodeId>,
+    grants: Vec<Grant>,
     /// Set once its workers are up: since when, and at which fraction of its full width (members now, members at most).
     running: Option<(Time, u32, u32)>,
     width: (u32, u32),
@@ -107,6 +117,8 @@ impl VirtualWorld {
             live: BTreeMap::new(),
             left: BTreeMap::new(),
             nodes: Nodes::new(cluster),
+            workers: Workers::default(),
+            broken: [0; 3],
             agenda: BinaryHeap::new(),
             said: 0,
         };
@@ -137,6 +149,34 @@ impl VirtualWorld {
         self.script.extend(acts);
         self.script.make_contiguous().sort_by_key(|(at, _)| *at);
         self
+    }
+
+    /// Lets something happen later on, behind what was already planned for that instant.
+    pub fn act_at(&mut self, at: Time, act: Act) {
+        let place = self.script.partition_point(|(other, _)| *other <= at);
+        self.script.insert(place, (at, act));
+    }
+
+    /// From now on the dice break nothing.
+    pub fn calm(&mut self) {
+        self.faults = Faults::default();
+    }
+
+    /// Nodes that nobody can hear just now.
+    pub fn silent_nodes(&self) -> Vec<NodeId> {
+        self.nodes.silent().collect()
+    }
+
+    /// What the dice broke so far: starts refused, news that came late, news that came twice.
+    pub fn misfortunes(&self) -> [(&'static str, u64); 3] {
+        let [refused, late, twice] = self.broken;
+        [("start refused", refused), ("late news", late), ("news came twice", twice)]
+    }
+
+    /// Every time two live workers met on one device, or two attempts of one ask ran at once. Always empty, unless
+    /// the scheduler is wrong.
+    pub fn overlaps(&self) -> &[String] {
+        self.workers.overlaps()
     }
 
     /// The job that a submission became, if it was accepted.
@@ -173,11 +213,12 @@ impl VirtualWorld {
     fn up(&mut self, now: Time, id: AllocationId, inputs: &mut Vec<Input>) {
         let Some(live) = self.live.get_mut(&id) else { return };
         let is_heard = live.nodes.iter().all(|&node| !self.nodes.is_silent(node));
-        if live.over.is_some() || live.leaving || !is_heard {
+        if live.over.is_some() || live.leaving || live.running.is_some() || !is_heard {
             return; // brought up again when the node is heard again
         }
         let (members, most) = live.width;
         live.running = Some((now, members, most));
+        self.come(now, id);
         let left = self.work_left(id.ask);
         let is_service = self.truth(id.ask).is_some_and(|truth| {
             matches!(truth.spec.stages[usize::from(id.ask.stage)].form, Form::Service { .. })
@@ -217,6 +258,7 @@ impl VirtualWorld {
             self.note_progress(now, id);
         }
         self.live.remove(&id);
+        self.workers.go(id);
         self.say(now, Input::Ended { allocation: id, outcome }, inputs);
     }
 
@@ -242,12 +284,14 @@ impl VirtualWorld {
     fn say(&mut self, now: Time, input: Input, inputs: &mut Vec<Input>) {
         let late = self.faults.late(&mut self.dice);
         if let Some(delay) = self.faults.twice(&mut self.dice) {
+            self.broken[2] += 1;
             let number = self.nodes.keep(input.clone());
             self.later(now + late.unwrap_or_default() + delay, Happening::Heard(number));
         }
         match late {
             None => inputs.push(input),
             Some(delay) => {
+                self.broken[1] += 1;
                 let number = self.nodes.keep(input);
                 self.later(now + delay, Happening::Heard(number));
             }
@@ -260,7 +304,8 @@ impl VirtualWorld {
             Act::Submit(index) => self.submit(index, inputs),
             Act::Die(node) => self.die(now, node, inputs),
             Act::CutOff(node, span) => self.cut_off(now, node, span, inputs),
-            Act::Repair(node) => self.repair(node, inputs),
+            Act::Repair(node) => self.repair(now, node, None, inputs),
+            Act::Refit(node, devices) => self.repair(now, node, Some(devices), inputs),
         }
     }
 
@@ -327,6 +372,8 @@ impl World for VirtualWorld {
                 Happening::Up(id) => self.up(now, id, inputs),
                 Happening::Refuse(id) => {
                     self.live.remove(&id);
+                    self.workers.go(id);
+                    self.broken[0] += 1;
                     self.say(
                         now,
                         Input::StartRefused { allocation: id, why: "no such luck today".into() },
@@ -336,8 +383,8 @@ impl World for VirtualWorld {
                 Happening::Over(id, verdict) => self.over(now, id, verdict, inputs),
                 Happening::Gone(id) => self.gone(now, id, inputs),
                 Happening::Heard(number) => inputs.extend(self.nodes.heard(number)),
-                Happening::Reconnect(node) => self.reconnect(now, node, inputs),
-                Happening::LeaseOut(node) => self.lease_out(now, node),
+                Happening::Reconnect(node, number) => self.reconnect(now, node, number, inputs),
+                Happening::LeaseOut(node, number) => self.lease_out(now, node, number),
             }
         }
         while self

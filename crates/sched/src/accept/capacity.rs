@@ -7,7 +7,9 @@ use crate::free::Free;
 use crate::lines::Lines;
 use crate::policy::place::{Consolidated, Need, Place};
 use crate::scheduler::Scheduler;
+use crate::state::State;
 use crate::state::cluster::{Cluster, Health, Level};
+use crate::state::ledger::Ledger;
 use consort_types::*;
 
 impl Scheduler {
@@ -106,12 +108,24 @@ impl Scheduler {
     }
 
     fn fits_together(&self, class: &Class) -> bool {
-        let mut state = self.state.clone();
-        state.cluster = emptied(&state.cluster);
+        self.fits_empty(class, Ledger::default(), None)
+    }
+
+    /// Whether the tenant could run it in an empty cluster, with all its roles below its ceilings at once.
+    pub(super) fn fits_below_ceilings(&self, class: &Class, tenant: TenantId) -> bool {
+        let mut ledger = self.state.ledger.clone();
+        for account in &mut ledger.tenants[tenant.index()].accounts {
+            (account.held, account.committed, account.leaving) = (0, 0, 0);
+        }
+        self.fits_empty(class, ledger, Some(tenant))
+    }
+
+    fn fits_empty(&self, class: &Class, ledger: Ledger, tenant: Option<TenantId>) -> bool {
+        let state = State { cluster: emptied(&self.state.cluster), ledger, ..State::default() };
         let (mut free, mut lines) = (Free::of(&state.cluster), Lines::default());
         let mut draft = Draft::new(&state, &mut free, &mut lines, self.capabilities, state.now, None);
         let counts: Vec<u32> = class.roles.iter().map(|role| role.count.min).collect();
-        draft.room_for(&Consolidated, class, &counts, None).is_some()
+        draft.room_for(&Consolidated, class, &counts, tenant).is_some()
     }
 }
 

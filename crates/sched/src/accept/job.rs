@@ -243,6 +243,21 @@ impl Scheduler {
                 );
             }
         }
+        // Each role by itself may be below the ceiling, or have room on a kind that is closed to this tenant.
+        let is_plain = |role: &Role| role.shapes.len() == 1 && role.shapes[0].kind.is_some();
+        if stage.roles.len() == 1 && stage.roles.iter().all(is_plain) {
+            return Ok(());
+        }
+        let class = Class::compile(&stage.roles, &self.state.cluster).expect("every name was looked at");
+        if !self.fits_below_ceilings(&class, tenant) {
+            let subject =
+                format!("{who} asks for more than tenant {} may use of what this cluster has", spec.tenant);
+            return refuse(
+                Rule::AboveCeiling,
+                subject,
+                "ask for fewer members or other kinds, or have the ceiling raised",
+            );
+        }
         Ok(())
     }
 }

@@ -30,7 +30,7 @@ impl Scheduler {
         let allocation = AllocationId { ask: id, attempt };
         let tenant = self.state.jobs.get(id.job).expect("check saw it").tenant;
         let mut owed = vec![];
-        for grant in &placement.grants {
+        for grant in &by_device(&placement.grants) {
             let now = self.hold_now(grant, after, &mut owed);
             let kind = self.state.cluster.device(grant.device).kind;
             let account = self.state.ledger.account_mut(tenant, kind);
@@ -103,6 +103,7 @@ impl Scheduler {
         let job = self.state.jobs.get(id.ask.job).expect("accept saw it");
         if let Some(limit) = job.spec.time_limit {
             self.state.jobs.limits.insert((now + limit, id));
+            self.stirred = true; // only a plan says when to wake up for it
         }
     }
 
@@ -280,19 +281,16 @@ impl Scheduler {
         let tenant = self.state.jobs.get(id.ask.job).expect("it is granted").tenant;
         let is_leaving = matches!(allocation.phase, Phase::Releasing { .. });
         for grant in grants {
-            let mut held = *grant;
-            for part in owed.iter().filter(|part| part.grant.device == grant.device) {
-                held.share -= part.grant.share;
-                held.memory_bytes -= part.grant.memory_bytes;
-            }
-            self.state.cluster.release(&held);
             let kind = self.state.cluster.device(grant.device).kind;
             let account = self.state.ledger.account_mut(tenant, kind);
-            account.held -= u64::from(held.share);
             account.committed -= u64::from(grant.share);
             account.leaving -= if is_leaving { u64::from(grant.share) } else { 0 };
-            let span = (self.state.now - allocation.held_since).0.max(0) as u128;
-            account.usage_device_ms += (span * u128::from(held.share) / 1_000_000_000) as u64;
+        }
+        for held in in_hand(grants, owed) {
+            self.state.cluster.release(&held);
+            let kind = self.state.cluster.device(held.device).kind;
+            self.state.ledger.account_mut(tenant, kind).held -= u64::from(held.share);
+            self.charge(tenant, &held, allocation.held_since);
         }
         for &beneficiary in &allocation.pledges {
             self.pay(id, beneficiary, grants);
@@ -302,19 +300,34 @@ impl Scheduler {
         }
     }
 
+    /// Settles the use of a part of a device up to now.
+    fn charge(&mut self, tenant: TenantId, held: &Grant, since: Time) {
+        let kind = self.state.cluster.device(held.device).kind;
+        let span = (self.state.now - since).0.max(0) as u128;
+        let account = self.state.ledger.account_mut(tenant, kind);
+        account.usage_device_ms += (span * u128::from(held.share) / 1_000_000_000) as u64;
+    }
+
     /// Passes on what was promised, if whoever it was promised to still waits for it.
     fn pay(&mut self, giver: AllocationId, to: AllocationId, grants: &[Grant]) {
         if self.phase(to) != Some(Phase::Planned) {
             return;
         }
         let tenant = self.state.jobs.get(to.ask.job).expect("it is planned").tenant;
+        let now = self.state.now;
         let allocation = self.ask_mut(to.ask).allocation_mut().expect("it is planned");
+        // What it has so far was kept from everybody else since then, so it is used, though not all is there yet.
+        let since = std::mem::replace(&mut allocation.held_since, now);
+        let so_far = in_hand(&allocation.placement.grants, &allocation.owed);
         let is_paid =
             |part: &Owed| part.by == giver && grants.iter().any(|grant| grant.device == part.grant.device);
         let (paid, owed): (Vec<Owed>, Vec<Owed>) =
             std::mem::take(&mut allocation.owed).into_iter().partition(is_paid);
         let complete = owed.is_empty();
         allocation.owed = owed;
+        for held in so_far {
+            self.charge(tenant, &held, since);
+        }
         for part in paid {
             self.state.cluster.hold(&part.grant);
             let kind = self.state.cluster.device(part.grant.device).kind;
@@ -324,6 +337,32 @@ impl Scheduler {
             self.begin(to);
         }
     }
+}
+
+/// Grants of one ask, device by device: two of its roles may have a share of the same one.
+fn by_device(grants: &[Grant]) -> Vec<Grant> {
+    let mut devices = grants.to_vec();
+    devices.sort_unstable_by_key(|grant| grant.device);
+    devices.dedup_by(|next, sum| {
+        let is_same = next.device == sum.device;
+        if is_same {
+            (sum.share, sum.memory_bytes) = (sum.share + next.share, sum.memory_bytes + next.memory_bytes);
+        }
+        is_same
+    });
+    devices
+}
+
+/// What is in the hands of an allocation: its grants, device by device, less what others still owe it.
+fn in_hand(grants: &[Grant], owed: &[Owed]) -> Vec<Grant> {
+    let mut held = by_device(grants);
+    for part in owed {
+        let place = held.binary_search_by_key(&part.grant.device, |grant| grant.device);
+        let grant = &mut held[place.expect("it is owed a part of what it was granted")];
+        grant.share -= part.grant.share;
+        grant.memory_bytes -= part.grant.memory_bytes;
+    }
+    held
 }
 
 /// `base`, doubled for each time after the first.

@@ -155,7 +155,10 @@ impl Scheduler {
             return; // the first verdict stands
         }
         job.ending = Some(ending);
-        for ask in self.asks_of(id) {
+        // Those that hold nothing come first: with the last one that does, the job leaves the state.
+        let is_granted = |ask: &AskId| self.state.jobs.granted.contains(ask);
+        let (granted, others): (Vec<AskId>, Vec<AskId>) = self.asks_of(id).into_iter().partition(is_granted);
+        for ask in others.into_iter().chain(granted) {
             self.set_aside(ask, Then::JobEnds);
         }
         self.leave_if_over(id);

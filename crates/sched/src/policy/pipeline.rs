@@ -32,6 +32,10 @@ impl Policy for Pipeline {
         &self.name
     }
 
+    fn heeds_starts(&self) -> bool {
+        self.order.heeds_starts()
+    }
+
     fn fill(&self, draft: &mut Draft<'_>) {
         let view = draft.view();
         let mut walk = draft.walk(self.order.as_ref());

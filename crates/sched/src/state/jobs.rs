@@ -138,7 +138,7 @@ pub(crate) enum AskState {
 pub(crate) struct Allocation {
     pub phase: Phase,
     pub placement: Placement,
-    /// Since when it holds all of its devices.
+    /// Up to here its use is settled: when it was granted, or when a part of what it is owed last came in.
     pub held_since: Time,
     /// What others still owe it.
     pub owed: Vec<Owed>,

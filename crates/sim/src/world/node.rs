@@ -1,4 +1,7 @@
 //! Nodes that die, are cut off and come back; and allocations that are brought up and taken down on them.
+//!
+//! Nobody can tell a dead node from one that is cut off. So the end of work on a silent node is reported only when
+//! the node is heard again, or when its lease has run out: by then its own agent has ended everything there.
 
 use super::{Happening, Live, VirtualWorld};
 use crate::workload::Cluster;
@@ -11,6 +14,10 @@ pub(super) struct Nodes {
     /// The node of each device, as the scheduler numbers them.
     of_device: Vec<NodeId>,
     condition: Vec<Condition>,
+    /// Counts the silences of each node, so that what was planned for an earlier one does not touch a later one.
+    silences: Vec<u32>,
+    /// Silent for so long that nothing can be running there.
+    out: Vec<bool>,
     lease: Span,
     mail: BTreeMap<u64, Input>,
     next_mail: u64,
@@ -23,18 +30,23 @@ enum Condition {
     CutOff,
 }
 
+fn size(devices: &[DeviceGroup]) -> usize {
+    devices.iter().map(|group| group.count as usize).sum()
+}
+
 impl Nodes {
     pub fn new(cluster: &Cluster) -> Self {
-        let count = |spec: &NodeSpec| spec.devices.iter().map(|group| group.count as usize).sum::<usize>();
         let of_device = cluster
             .nodes
             .iter()
             .enumerate()
-            .flat_map(|(index, spec)| vec![NodeId(index as u32); count(spec)]);
+            .flat_map(|(index, spec)| vec![NodeId(index as u32); size(&spec.devices)]);
         Nodes {
             of_device: of_device.collect(),
             specs: cluster.nodes.clone(),
             condition: vec![Condition::Well; cluster.nodes.len()],
+            silences: vec![0; cluster.nodes.len()],
+            out: vec![false; cluster.nodes.len()],
             lease: cluster.settings.lease,
             mail: BTreeMap::new(),
             next_mail: 0,
@@ -43,6 +55,10 @@ impl Nodes {
 
     pub fn is_silent(&self, node: NodeId) -> bool {
         self.condition[node.index()] != Condition::Well
+    }
+
+    pub fn silent(&self) -> impl Iterator<Item = NodeId> + '_ {
+        (0..self.condition.len() as u32).map(NodeId).filter(|&node| self.is_silent(node))
     }
 
     /// Keeps an input until it is heard.
@@ -56,29 +72,60 @@ impl Nodes {
         self.mail.remove(&number)
     }
 
-    fn of(&self, placement: &Placement) -> Vec<NodeId> {
+    /// Whether the news that an allocation is over is on its way.
+    fn is_over(&self, id: AllocationId) -> bool {
+        self.mail.values().any(|input| match input {
+            Input::Ended { allocation, .. } | Input::StartRefused { allocation, .. } => *allocation == id,
+            _ => false,
+        })
+    }
+
+    fn of(&self, grants: &[Grant]) -> Vec<NodeId> {
         let mut nodes: Vec<NodeId> =
-            placement.grants.iter().map(|grant| self.of_device[grant.device.index()]).collect();
+            grants.iter().map(|grant| self.of_device[grant.device.index()]).collect();
+        nodes.sort_unstable();
         nodes.dedup();
         nodes
+    }
+
+    fn falls_silent(&mut self, node: NodeId, into: Condition) {
+        self.condition[node.index()] = into;
+        self.silences[node.index()] += 1;
+    }
+
+    fn is_heard_again(&mut self, node: NodeId) {
+        (self.condition[node.index()], self.out[node.index()]) = (Condition::Well, false);
     }
 }
 
 impl VirtualWorld {
     pub(super) fn bring_up(&mut self, now: Time, id: AllocationId, placement: &Placement) {
+        if self.nodes.is_over(id) {
+            return; // told again after a crash; its end is on its way
+        }
         let members: u32 = placement.fills.iter().map(|fill| fill.count).sum();
         let stage = self.truth(id.ask).map(|truth| &truth.spec.stages[usize::from(id.ask.stage)]);
         let most = stage.map_or(members, |stage| stage.roles.iter().map(|role| role.count.max).sum());
-        let nodes = self.nodes.of(placement);
+        let nodes = self.nodes.of(&placement.grants);
         let is_dead = nodes.iter().any(|&node| self.nodes.is_silent(node));
-        self.live
-            .insert(id, Live { nodes, running: None, width: (members, most), over: None, leaving: false });
+        let (grants, width) = (placement.grants.clone(), (members, most));
+        self.live.insert(id, Live { nodes, grants, running: None, width, over: None, leaving: false });
         if is_dead {
             return; // nobody there to hear; the scheduler will find out that the node is gone
         }
+        self.come(now, id);
         let refused = self.faults.refuse > 0.0 && self.dice.chance(self.faults.refuse);
         let happening = if refused { Happening::Refuse(id) } else { Happening::Up(id) };
         self.later(now + self.delays.start, happening);
+    }
+
+    /// Enters the workers of an allocation into the world's own ledger.
+    pub(super) fn come(&mut self, now: Time, id: AllocationId) {
+        if let Some(live) = self.live.get(&id) {
+            let part =
+                |grant: &Grant| (self.nodes.of_device[grant.device.index()], grant.device, grant.share);
+            self.workers.come(now, id, live.grants.iter().map(part));
+        }
     }
 
     pub(super) fn take_down(&mut self, now: Time, id: AllocationId) {
@@ -86,12 +133,13 @@ impl VirtualWorld {
             Some(live) if live.leaving => {}
             Some(live) => {
                 live.leaving = true;
-                // Members on nodes that cannot be heard are the scheduler's to fence; the others can be ended.
-                live.nodes.retain(|&node| !self.nodes.is_silent(node));
+                // On nodes that have been silent for too long, nothing is left to be ended.
+                live.nodes.retain(|&node| !self.nodes.out[node.index()]);
                 self.later(now + self.delays.stop, Happening::Gone(id));
             }
+            None if self.nodes.is_over(id) => {} // it is gone already, and that news is on its way
             None => {
-                // Never heard of it, or it is gone already and that news is on its way: say so (again).
+                // Never heard of it: say so.
                 let over = Input::Ended { allocation: id, outcome: Outcome::Stopped };
                 let number = self.nodes.keep(over);
                 self.later(now + self.delays.stop, Happening::Heard(number));
@@ -100,32 +148,61 @@ impl VirtualWorld {
     }
 
     pub(super) fn die(&mut self, now: Time, node: NodeId, inputs: &mut Vec<Input>) {
-        let was = std::mem::replace(&mut self.nodes.condition[node.index()], Condition::Dead);
+        let was = self.nodes.condition[node.index()];
         self.end_work_on(now, node);
-        if was == Condition::Well {
-            inputs.push(Input::NodeSilent(node));
+        match was {
+            Condition::Well => {
+                self.nodes.falls_silent(node, Condition::Dead);
+                let number = self.nodes.silences[node.index()];
+                self.later(now + self.nodes.lease, Happening::LeaseOut(node, number));
+                inputs.push(Input::NodeSilent(node));
+            }
+            Condition::CutOff | Condition::Dead => self.nodes.condition[node.index()] = Condition::Dead,
         }
     }
 
     pub(super) fn cut_off(&mut self, now: Time, node: NodeId, span: Span, inputs: &mut Vec<Input>) {
-        if self.nodes.condition[node.index()] != Condition::Well {
+        if self.nodes.is_silent(node) {
             return;
         }
-        self.nodes.condition[node.index()] = Condition::CutOff;
+        self.nodes.falls_silent(node, Condition::CutOff);
+        let number = self.nodes.silences[node.index()];
         inputs.push(Input::NodeSilent(node));
-        self.later(now + span, Happening::Reconnect(node));
-        self.later(now + self.nodes.lease, Happening::LeaseOut(node));
+        self.later(now + span, Happening::Reconnect(node, number));
+        self.later(now + self.nodes.lease, Happening::LeaseOut(node, number));
     }
 
     /// The node's own agent ends its work: it has not heard from us for too long.
-    pub(super) fn lease_out(&mut self, now: Time, node: NodeId) {
+    pub(super) fn lease_out(&mut self, now: Time, node: NodeId, number: u32) {
+        if !self.nodes.is_silent(node) || self.nodes.silences[node.index()] != number {
+            return;
+        }
         if self.nodes.condition[node.index()] == Condition::CutOff {
             self.nodes.condition[node.index()] = Condition::Dead;
             self.end_work_on(now, node);
         }
+        self.nodes.out[node.index()] = true;
+        self.nothing_is_left(now, node, false);
+    }
+
+    /// What was told to go need not wait for this node any more; nor need anything else, if the node is `empty`.
+    fn nothing_is_left(&mut self, now: Time, node: NodeId, empty: bool) {
+        let mut going = vec![];
+        for (&id, live) in &mut self.live {
+            if live.nodes.contains(&node) && (live.leaving || empty) {
+                live.nodes.retain(|&other| other != node);
+                if live.leaving {
+                    going.push(id);
+                }
+            }
+        }
+        for id in going {
+            self.later(now + self.delays.stop, Happening::Gone(id));
+        }
     }
 
     fn end_work_on(&mut self, now: Time, node: NodeId) {
+        self.workers.go_from(node);
         let here = self.live.iter().filter(|(_, live)| live.over.is_none() && live.nodes.contains(&node));
         let ids: Vec<AllocationId> = here.map(|(&id, _)| id).collect();
         for id in ids {
@@ -135,12 +212,15 @@ impl VirtualWorld {
     }
 
     /// A node that was cut off is heard again: in time, or after its lease ran out.
-    pub(super) fn reconnect(&mut self, now: Time, node: NodeId, inputs: &mut Vec<Input>) {
+    pub(super) fn reconnect(&mut self, now: Time, node: NodeId, number: u32, inputs: &mut Vec<Input>) {
+        if self.nodes.silences[node.index()] != number {
+            return;
+        }
         match self.nodes.condition[node.index()] {
             Condition::Well => {}
-            Condition::Dead => self.repair(node, inputs),
+            Condition::Dead => self.repair(now, node, None, inputs),
             Condition::CutOff => {
-                self.nodes.condition[node.index()] = Condition::Well;
+                self.nodes.is_heard_again(node);
                 inputs.push(Input::NodeReturned(node));
                 self.tell_missed(now, node, inputs);
             }
@@ -160,10 +240,35 @@ impl VirtualWorld {
         }
     }
 
-    /// A dead node comes back empty: whatever ran there before is known to be over.
-    pub(super) fn repair(&mut self, node: NodeId, inputs: &mut Vec<Input>) {
-        self.nodes.condition[node.index()] = Condition::Well;
-        self.live.retain(|_, live| live.over.is_none() || !live.nodes.contains(&node));
+    /// A silent node comes back empty, perhaps with other devices: whatever ran there before is known to be over.
+    pub(super) fn repair(
+        &mut self,
+        now: Time,
+        node: NodeId,
+        refit: Option<Vec<DeviceGroup>>,
+        inputs: &mut Vec<Input>,
+    ) {
+        if !self.nodes.is_silent(node) {
+            return;
+        }
+        self.end_work_on(now, node);
+        self.nodes.is_heard_again(node);
+        self.nothing_is_left(now, node, true);
+        let bare: Vec<AllocationId> = self
+            .live
+            .iter()
+            .filter(|(_, live)| live.nodes.is_empty() && !live.leaving)
+            .map(|(&id, _)| id)
+            .collect();
+        for id in bare {
+            self.live.remove(&id);
+            self.workers.go(id);
+        }
+        if let Some(devices) = refit.filter(|devices| *devices != self.nodes.specs[node.index()].devices) {
+            // Other devices get new numbers, behind all that ever were.
+            self.nodes.of_device.extend(vec![node; size(&devices)]);
+            self.nodes.specs[node.index()].devices = devices;
+        }
         inputs.push(Input::NodeFenced(node));
         inputs.push(Input::NodeJoined(self.nodes.specs[node.index()].clone()));
     }

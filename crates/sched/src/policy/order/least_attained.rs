@@ -65,6 +65,10 @@ impl Order for LeastAttained {
         true
     }
 
+    fn heeds_starts(&self) -> bool {
+        true // only what runs attains service
+    }
+
     fn next_change(&self, view: &View<'_>, now: Time) -> Option<Time> {
         let falls = view.granted().filter_map(|id| {
             let ask = view.ask(id)?;
