@@ -114,7 +114,7 @@ pub fn run(setup: Setup, progress: &mut dyn FnMut(u64)) -> Result<Outcome, Strin
 }
 
 /// The controller forgets everything but its journal.
-fn recover(
+pub(crate) fn recover(
     old: Rollout<VirtualWorld>,
     policy: &Arc<dyn Policy>,
     journal: &[Event],

@@ -6,9 +6,11 @@
 //! Work survives an interruption: what was done stays done, and the job's restart cost is added. An elastic ask that
 //! runs at part of its width takes longer in proportion.
 
+mod act;
 mod faults;
 mod node;
 
+pub use act::{Act, Attempt, Request};
 pub use faults::{Delays, Faults};
 
 use crate::dice::Dice;
@@ -37,24 +39,11 @@ pub struct VirtualWorld {
     live: BTreeMap<AllocationId, Live>,
     /// Work left of asks that were interrupted.
     left: BTreeMap<AskId, Span>,
+    /// By submission: how many of its next starts are refused.
+    refusals: BTreeMap<u32, u32>,
     nodes: Nodes,
     agenda: BinaryHeap<Reverse<(Time, u64, Happening)>>,
     said: u64,
-}
-
-/// Something that somebody does at a given time.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Act {
-    /// A submission, by position.
-    Submit(u32),
-    /// Whatever input.
-    Say(Input),
-    /// A node dies: its work is gone, and it falls silent.
-    Die(NodeId),
-    /// A node is cut off for a while: its work goes on until its lease runs out, its news waits.
-    CutOff(NodeId, Span),
-    /// A dead node is repaired and joins again, once it has been fenced.
-    Repair(NodeId),
 }
 
 /// What will be true at some time.
@@ -106,6 +95,7 @@ impl VirtualWorld {
             unanswered: vec![],
             live: BTreeMap::new(),
             left: BTreeMap::new(),
+            refusals: BTreeMap::new(),
             nodes: Nodes::new(cluster),
             agenda: BinaryHeap::new(),
             said: 0,
@@ -135,6 +125,13 @@ impl VirtualWorld {
     /// The same with further acts. Acts of one instant happen in the order given, submissions first.
     pub fn acting(mut self, acts: impl IntoIterator<Item = (Time, Act)>) -> Self {
         self.script.extend(acts);
+        self.script.make_contiguous().sort_by_key(|(at, _)| *at);
+        self
+    }
+
+    /// The same with exactly these acts, submissions among them. Acts of one instant happen in the order given.
+    pub fn scripted(mut self, acts: impl IntoIterator<Item = (Time, Act)>) -> Self {
+        self.script = acts.into_iter().collect();
         self.script.make_contiguous().sort_by_key(|(at, _)| *at);
         self
     }
@@ -254,16 +251,6 @@ impl VirtualWorld {
         }
     }
 
-    fn act(&mut self, now: Time, act: Act, inputs: &mut Vec<Input>) {
-        match act {
-            Act::Say(input) => inputs.push(input),
-            Act::Submit(index) => self.submit(index, inputs),
-            Act::Die(node) => self.die(now, node, inputs),
-            Act::CutOff(node, span) => self.cut_off(now, node, span, inputs),
-            Act::Repair(node) => self.repair(node, inputs),
-        }
-    }
-
     fn submit(&mut self, index: u32, inputs: &mut Vec<Input>) {
         let submission = &self.submissions[index as usize];
         let mut spec = submission.spec.clone();
@@ -279,11 +266,6 @@ impl VirtualWorld {
         self.jobs.push(index);
         self.unanswered.push((spec.clone(), index));
         inputs.push(Input::Submit(spec));
-    }
-
-    /// Whether an act must wait until what was said before has been answered: it names jobs by their ids.
-    fn depends(&self, act: &Act) -> bool {
-        matches!(act, Act::Submit(index) if !self.submissions[*index as usize].after.is_empty())
     }
 }
 
@@ -329,7 +311,7 @@ impl World for VirtualWorld {
                     self.live.remove(&id);
                     self.say(
                         now,
-                        Input::StartRefused { allocation: id, why: "no such luck today".into() },
+                        Input::StartRefused { allocation: id, why: "the node could not start it".into() },
                         inputs,
                     );
                 }
