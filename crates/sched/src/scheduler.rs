@@ -43,7 +43,7 @@ pub struct Ended {
     pub ended: Time,
     /// How it ended.
     pub ending: Ending,
-    /// Time its asks could have run and did not, added up.
+    /// Time an ask of it could have run and did not, all spells added up; the mean over its asks.
     pub waited: Span,
     /// Time its asks ran, added up.
     pub served: Span,

@@ -316,6 +316,11 @@ impl<'a> AskView<'a> {
         self.ask.queued
     }
 
+    /// Orders those who began to wait, or were granted devices, at the same time: who came first has less.
+    pub fn turn(&self) -> u64 {
+        self.ask.turn
+    }
+
     /// Backs off until then.
     pub fn not_before(&self) -> Time {
         self.ask.not_before

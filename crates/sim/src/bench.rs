@@ -1,7 +1,14 @@
 //! Public benchmarks, each beside what others measured on the same input.
+//!
+//! Every row passes through accept, apply, plan and check of the shipped scheduler: there is no side door.
+
+mod anchors;
+mod helios;
+mod tiresias;
 
 use crate::report::{Record, Report};
 use crate::workload::ReadError;
+use std::fmt;
 use std::path::PathBuf;
 
 /// What to run.
@@ -71,10 +78,60 @@ pub enum BenchError {
     Broken(String),
 }
 
-/// All benchmarks.
-pub const SCENARIOS: &[Scenario] = &[];
+impl fmt::Display for BenchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BenchError::Unknown(sentence) | BenchError::Broken(sentence) => f.write_str(sentence),
+            BenchError::Data(error) => error.fmt(f),
+        }
+    }
+}
 
-/// Runs one; `progress` hears what is being run, how many jobs have ended, and of how many.
-pub fn run(_request: &Request, _progress: &mut dyn FnMut(&str, u64, u64)) -> Result<Vec<Row>, BenchError> {
-    Ok(vec![])
+impl std::error::Error for BenchError {}
+
+impl From<ReadError> for BenchError {
+    fn from(error: ReadError) -> Self {
+        BenchError::Data(error)
+    }
+}
+
+/// All benchmarks.
+pub const SCENARIOS: &[Scenario] = &[helios::PHILLY, helios::ITP, tiresias::TIRESIAS];
+
+/// Hears what is being run, how many jobs have ended, and of how many.
+pub type Progress<'a> = dyn FnMut(&str, u64, u64) + 'a;
+
+/// Runs one.
+pub fn run(request: &Request, progress: &mut Progress<'_>) -> Result<Vec<Row>, BenchError> {
+    let names = || SCENARIOS.iter().map(|scenario| scenario.name).collect::<Vec<_>>();
+    let Some(scenario) = SCENARIOS.iter().find(|scenario| scenario.name == request.scenario) else {
+        return Err(unknown("benchmark", &request.scenario, &names()));
+    };
+    let all: Vec<&str> = scenario.cases.iter().chain(scenario.more_cases).copied().collect();
+    let cases = chosen("case", &request.cases, scenario.cases, &all)?;
+    let policies = chosen("policy", &request.policies, scenario.policies, scenario.policies)?;
+    if let Some(seed) = request.seeds.first() {
+        let sentence = format!(
+            "{} involves no chance, so --seed {seed} means nothing here; leave it out",
+            scenario.name
+        );
+        return Err(BenchError::Unknown(sentence));
+    }
+    match scenario.name {
+        "tiresias" => tiresias::run(&request.data, &cases, &policies, progress),
+        name => helios::run(name, &request.data, &cases, &policies, progress),
+    }
+}
+
+fn unknown(what: &str, name: &str, known: &[&str]) -> BenchError {
+    BenchError::Unknown(format!("there is no {what} {name}; known are {}", known.join(", ")))
+}
+
+/// What was asked for, or the default; everything asked for exists.
+fn chosen(what: &str, asked: &[String], default: &[&str], all: &[&str]) -> Result<Vec<String>, BenchError> {
+    match asked.iter().find(|name| !all.contains(&name.as_str())) {
+        Some(name) => Err(unknown(what, name, all)),
+        None if asked.is_empty() => Ok(default.iter().map(|name| name.to_string()).collect()),
+        None => Ok(asked.to_vec()),
+    }
 }

@@ -46,6 +46,7 @@ impl Scheduler {
         let granted = Allocation { phase: Phase::Planned, placement, held_since, owed, pledges: vec![] };
         self.unwait(id, AskState::Granted(Box::new(granted)));
         self.ask_mut(id).attempt = attempt;
+        self.take_turn(id);
         self.state.jobs.granted.insert(id);
         if is_paid {
             self.begin(allocation);

@@ -33,6 +33,7 @@ impl Scheduler {
             served: Span::ZERO,
             attained: 0,
             queued: state.now,
+            turn: 0,
             spell: Span::ZERO,
             not_before: Time(i64::MIN),
             last: Last::Nothing,
@@ -91,9 +92,15 @@ impl Scheduler {
             }
         }
         for ask in ready {
+            self.take_turn(ask);
             self.state.jobs.waiting.insert(ask);
             self.lines.arrive(ask);
         }
+    }
+
+    pub(super) fn take_turn(&mut self, id: AskId) {
+        let turn = self.state.jobs.next_turn();
+        self.state.jobs.get_mut(id.job).and_then(|job| job.ask_mut(id)).expect("it lives").turn = turn;
     }
 
     /// Waits no longer: it starts, is held back or is over.
@@ -188,7 +195,7 @@ impl Scheduler {
             started: job.asks.iter().filter_map(|ask| ask.first_started).min(),
             ended: self.state.now,
             ending,
-            waited: sum(|ask| ask.waited),
+            waited: Span(sum(|ask| ask.waited).0 / job.asks.len() as i64),
             served: sum(|ask| ask.served),
             used: job.asks.iter().map(|ask| ask.attained.max(0) as u128).sum(),
             restarts: job.asks.iter().map(|ask| ask.restarts).sum(),

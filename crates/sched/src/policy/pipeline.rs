@@ -11,7 +11,7 @@ use crate::explain::{ceiling, no_room};
 use crate::view::{AskView, Doing};
 use consort_types::*;
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Four opinions under one name.
 pub struct Pipeline {
@@ -35,20 +35,17 @@ impl Policy for Pipeline {
     fn fill(&self, draft: &mut Draft<'_>) {
         let view = draft.view();
         let mut walk = draft.walk(self.order.as_ref());
-        // Of one tenant, requests of a class that found no room find none later in the same pass.
-        let mut full: BTreeSet<(ClassId, TenantId)> = BTreeSet::new();
+        let mut full = Full::default();
         while let Some((key, id)) = draft.next(&mut walk) {
             let ask = view.ask(id).expect("it waits");
             if ask.not_before() > draft.now() {
                 draft.wake_at(ask.not_before());
                 continue;
             }
-            let request = (ask.class_id(), ask.tenant());
-            let is_hopeless = full.contains(&request) && self.reclaim.is_empty() && !draft.is_watched(id);
-            if !is_hopeless && self.try_start(draft, &ask, key) {
+            if !full.rules_out(&ask, key) && self.try_start(draft, &ask, key) {
                 continue;
             }
-            full.insert(request);
+            full.insert(&ask, key);
             let over = ceiling(draft, &ask);
             if draft.is_watched(id) {
                 let reason = over.clone().unwrap_or_else(|| no_room(draft, &ask));
@@ -72,6 +69,27 @@ impl Policy for Pipeline {
         }
         if let Some(at) = self.order.next_change(&view, draft.now()) {
             draft.wake_at(at);
+        }
+    }
+}
+
+/// Requests that found no room in this pass. One of the same class, tenant and service with no better claim finds
+/// none either: within a pass devices only become fewer.
+#[derive(Default)]
+struct Full(BTreeMap<(ClassId, TenantId, Qos), Vec<(i32, i64)>>);
+
+impl Full {
+    fn rules_out(&self, ask: &AskView<'_>, key: Key) -> bool {
+        let request = (ask.class_id(), ask.tenant(), ask.spec().qos);
+        let priority = ask.spec().priority;
+        let failed = self.0.get(&request);
+        failed.is_some_and(|failed| failed.iter().any(|&(p, level)| p >= priority && level <= key.level))
+    }
+
+    fn insert(&mut self, ask: &AskView<'_>, key: Key) {
+        if !self.rules_out(ask, key) {
+            let request = (ask.class_id(), ask.tenant(), ask.spec().qos);
+            self.0.entry(request).or_default().push((ask.spec().priority, key.level));
         }
     }
 }
@@ -106,9 +124,8 @@ impl Pipeline {
         let mut taken: Vec<AskId> = vec![];
         let mut placement = None;
         for (victim, victim_key) in self.victims(draft, ask) {
-            let entitled =
-                |rule: &Box<dyn Reclaim>| rule.may_take(draft, (ask.id(), key), (victim, victim_key));
-            if self.reclaim.iter().any(entitled) && draft.stop(victim, cause).is_ok() {
+            let entitled = |rule: &dyn Reclaim| rule.may_take(draft, (ask.id(), key), (victim, victim_key));
+            if self.reclaim.iter().any(|rule| entitled(rule.as_ref())) && draft.stop(victim, cause).is_ok() {
                 taken.push(victim);
                 placement = draft.find_room(self.place.as_ref(), ask, &least);
                 if placement.is_some() {
@@ -156,7 +173,7 @@ impl Pipeline {
                 ((spec.qos, Reverse(key.level), spec.priority, Reverse(since), Reverse(victim.id())), key)
             })
             .collect();
-        victims.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        victims.sort_unstable_by_key(|victim| victim.0);
         victims.into_iter().map(|((.., Reverse(id)), key)| (id, key)).collect()
     }
 }

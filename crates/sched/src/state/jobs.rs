@@ -30,6 +30,8 @@ pub(crate) struct Jobs {
     pub granted: BTreeSet<AskId>,
     /// When running allocations reach their time limit.
     pub limits: BTreeSet<(Time, AllocationId)>,
+    /// Turns handed out so far.
+    turns: u64,
 }
 
 /// How a job ended.
@@ -103,6 +105,8 @@ pub(crate) struct Ask {
     pub attained: i128,
     /// When it last began to wait.
     pub queued: Time,
+    /// Orders those who began to wait, or were granted devices, at the same time: who came first has less.
+    pub turn: u64,
     /// How long it waited before its current or last attempt.
     pub spell: Span,
     /// Backs off until then.
@@ -223,6 +227,11 @@ impl Ask {
 }
 
 impl Jobs {
+    pub fn next_turn(&mut self) -> u64 {
+        self.turns += 1;
+        self.turns
+    }
+
     pub fn next_id(&self) -> JobId {
         JobId(self.base + self.slots.len() as u64)
     }

@@ -18,7 +18,7 @@ pub struct Srtf;
 struct Entry {
     left: Span,
     runs: bool,
-    joined: Time,
+    turn: u64,
     id: AskId,
     width: u64,
 }
@@ -76,14 +76,8 @@ fn entries(draft: &Draft<'_>) -> Vec<Entry> {
         .map(|id| {
             let ask = view.ask(id).expect("it waits or runs");
             let left = length::remaining(&view, id, now).expect("every length is declared");
-            let since = ask.running_since();
-            Entry {
-                left,
-                runs: since.is_some(),
-                joined: since.unwrap_or(ask.queued()),
-                id,
-                width: ask.class().width(),
-            }
+            let (runs, turn) = (ask.doing() == Doing::Running, ask.turn());
+            Entry { left, runs, turn, id, width: ask.class().width() }
         })
         .collect();
     entries.sort_unstable();
