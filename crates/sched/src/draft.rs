@@ -151,16 +151,23 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// The least an ask could take of each kind it accepts, in thousandths of a device.
-    pub fn least_needs(&self, ask: &AskView<'_>) -> Vec<(KindId, u64)> {
-        let mut needs = vec![];
-        for role in &ask.class().roles {
-            for shape in &role.shapes {
+    /// For each role of an ask, the least it could take of each kind it accepts, in thousandths of a device.
+    pub fn needs_by_role(&self, ask: &AskView<'_>) -> Vec<Vec<(KindId, u64)>> {
+        let cluster = &self.state.cluster;
+        let roles = ask.class().roles.iter().map(|role| {
+            let shapes = role.shapes.iter().flat_map(|shape| {
                 let share = u64::from(role.count.min) * u64::from(shape.devices) * u64::from(shape.share);
-                needs.extend(shape.kinds(&self.state.cluster).map(|kind| (kind, share)));
-            }
-        }
-        needs
+                let kinds = shape.kinds(cluster).filter(|&kind| shape.suits(cluster, kind));
+                kinds.map(move |kind| (kind, share))
+            });
+            shapes.collect()
+        });
+        roles.collect()
+    }
+
+    /// The same without regard to roles.
+    pub fn least_needs(&self, ask: &AskView<'_>) -> Vec<(KindId, u64)> {
+        self.needs_by_role(ask).into_iter().flatten().collect()
     }
 
     // -- the waiting line

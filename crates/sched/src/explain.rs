@@ -9,6 +9,7 @@ use crate::scheduler::Scheduler;
 use crate::state::jobs::{AskState, Job, Last, Phase};
 use crate::view::{AskView, View};
 use consort_types::*;
+use std::collections::BTreeSet;
 
 impl Scheduler {
     /// Why a living job is where it is; `None` when there is no such job alive. Asks of one stage that are in the
@@ -83,59 +84,78 @@ fn last_words(last: &Last) -> String {
     }
 }
 
-/// Whether every kind an ask accepts is closed to it by its tenant's ceiling; then the first such is the reason.
+/// Whether a role of the ask is closed by the tenant's ceiling whichever kind it takes; the first such is the reason.
 pub(crate) fn ceiling(draft: &Draft<'_>, ask: &AskView<'_>) -> Option<Reason> {
-    let view = draft.view();
-    let mut first = None;
-    for (kind, needs) in draft.least_needs(ask) {
-        let account = view.account(ask.tenant(), kind);
-        let in_use = draft.standing(ask.tenant(), kind);
-        let ceiling = account.ceiling.filter(|&ceiling| in_use + needs > ceiling)?;
-        first.get_or_insert_with(|| Reason::Ceiling {
-            tenant: ask.spec().tenant.clone(),
-            kind: view.kinds().nth(kind.index()).expect("a known kind").1.name.clone(),
-            ceiling: (ceiling / 1000) as u32,
-            in_use,
-            needs,
-        });
-    }
-    first
+    let (view, roles) = (draft.view(), draft.needs_by_role(ask));
+    roles.iter().enumerate().find_map(|(role, options)| {
+        let mut first = None;
+        for &(kind, needs) in options {
+            let needs = needs + unavoidable(&roles, role, kind);
+            let in_use = draft.standing(ask.tenant(), kind);
+            let account = view.account(ask.tenant(), kind);
+            let ceiling = account.ceiling.filter(|&ceiling| in_use + needs > ceiling)?;
+            first.get_or_insert_with(|| Reason::Ceiling {
+                tenant: ask.spec().tenant.clone(),
+                kind: kind_name(&view, kind),
+                ceiling: (ceiling / 1000) as u32,
+                in_use,
+                needs,
+            });
+        }
+        first
+    })
+}
+
+/// What the other roles take of a kind because they accept no other.
+fn unavoidable(roles: &[Vec<(KindId, u64)>], but: usize, kind: KindId) -> u64 {
+    let others = roles.iter().enumerate().filter(|&(role, _)| role != but);
+    others
+        .map(|(_, options)| {
+            if let [(only, needs)] = options[..]
+                && only == kind
+            {
+                needs
+            } else {
+                0
+            }
+        })
+        .sum()
+}
+
+fn kind_name(view: &View<'_>, kind: KindId) -> String {
+    view.kinds().nth(kind.index()).map_or(String::new(), |(_, spec)| spec.name.clone())
 }
 
 /// What is missing, and who has it.
 pub(crate) fn no_room(draft: &Draft<'_>, ask: &AskView<'_>) -> Reason {
-    let view = draft.view();
-    let needs = draft.least_needs(ask);
-    let free: u32 = {
-        let mut kinds: Vec<KindId> = needs.iter().map(|need| need.0).collect();
-        kinds.sort_unstable();
-        kinds.dedup();
-        kinds.iter().map(|&kind| draft.free().total(kind)).sum()
-    };
-    let enough =
-        needs.iter().any(|&(kind, share)| u64::from(draft.free().total(kind)) * u64::from(WHOLE) >= share);
-    let mut holders = holders(&view, draft, &needs, ask);
-    holders.sort_by_key(|(about, id, _)| (about.is_none(), *about, *id));
+    let (view, roles) = (draft.view(), draft.needs_by_role(ask));
+    let kinds: BTreeSet<KindId> = roles.iter().flatten().map(|need| need.0).collect();
+    let free = |kind: KindId| u64::from(draft.free().total(kind)) * u64::from(WHOLE);
+    let enough = roles.iter().enumerate().all(|(role, options)| {
+        options.iter().any(|&(kind, needs)| needs + unavoidable(&roles, role, kind) <= free(kind))
+    });
+    let mut holders = holders(&view, draft, &kinds, ask);
+    holders.sort_by_key(|(until, id, _)| (until.is_none(), *until, *id));
     let stage = &ask.spec().stages[usize::from(ask.id().stage)];
     Reason::NoRoom {
         needs: stage.roles.iter().map(in_words).collect::<Vec<_>>().join(" and "),
-        free,
+        free: kinds.iter().map(|&kind| (kind_name(&view, kind), draft.free().total(kind))).collect(),
         scattered: enough,
         holders: holders.into_iter().map(|(_, _, holder)| holder).collect(),
     }
 }
 
-type Rank = (Option<Span>, AskId, Holder);
+type Rank = (Option<Time>, AskId, Holder);
 
-fn holders(view: &View<'_>, draft: &Draft<'_>, needs: &[(KindId, u64)], ask: &AskView<'_>) -> Vec<Rank> {
-    let wanted = |grant: &&Grant| needs.iter().any(|need| need.0 == view.kind_of(grant.device));
+fn holders(view: &View<'_>, draft: &Draft<'_>, kinds: &BTreeSet<KindId>, ask: &AskView<'_>) -> Vec<Rank> {
+    let wanted = |grant: &&Grant| kinds.contains(&view.kind_of(grant.device));
     let others = view.granted().filter(|id| *id != ask.id()).filter_map(|id| view.ask(id));
     others
         .filter_map(|other| {
             let devices = other.grants().iter().filter(wanted).count() as u32;
-            let about = length::remaining(view, other.id(), draft.now());
-            let holder = Holder { name: other.spec().name.clone(), devices, about };
-            (devices > 0).then_some((about, other.id(), holder))
+            let until = length::remaining(view, other.id(), draft.now()).map(|left| draft.now() + left);
+            let holder = Holder { name: other.spec().name.clone(), devices, until };
+            (devices > 0).then_some((until, other.id(), holder))
         })
         .collect()
 }
