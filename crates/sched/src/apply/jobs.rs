@@ -181,8 +181,8 @@ impl Scheduler {
     pub(super) fn leave_if_over(&mut self, id: JobId) {
         let Some(job) = self.state.jobs.get(id) else { return };
         let Some(ending) = job.ending else { return };
-        if job.asks.iter().any(|ask| matches!(ask.state, AskState::Granted(_))) {
-            return;
+        if job.asks.iter().any(|ask| !matches!(ask.state, AskState::Done)) {
+            return; // it holds something, or is still being taken apart
         }
         let job = self.state.jobs.remove(id, ending);
         for stage in &job.stages {
