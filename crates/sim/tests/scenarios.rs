@@ -107,8 +107,14 @@ fn what_cannot_be_read_is_pointed_at() {
         ("", ""),
         ("cluster 1 node, each 8", "4:23: the line ends here, expected a kind of device"),
         ("cluster 1 node, nvlink outside", "4:24: found `outside`, expected `across` or `inside`"),
-        ("clusters 1 node", "4:1: found `clusters`, expected cluster, levels, policy, tenant, queue, world, at, expect or finally"),
-        ("policy best", "4:8: found `best`, expected one of priority, fifo, shortest, qssf, shortest-remaining, las, deadline"),
+        (
+            "clusters 1 node",
+            "4:1: found `clusters`, expected cluster, levels, policy, tenant, queue, world, at, expect or finally",
+        ),
+        (
+            "policy best",
+            "4:8: found `best`, expected one of priority, fifo, shortest, qssf, shortest-remaining, las, deadline",
+        ),
         ("tenant red: gift 5 h200", "4:13: found `gift`, expected `ceiling` or `guarantee`"),
         ("queue q: lax", "4:10: found `lax`, expected priority, strict or for"),
         ("world is slow", "4:7: found `is`, expected starts, stops, endings or cannot"),
@@ -117,16 +123,40 @@ fn what_cannot_be_read_is_pointed_at() {
         ("at 5s plan nothing", "4:12: found `nothing`, expected the end of the line"),
         ("at 5s cancel a", "4:14: found `a`, expected the name of a job submitted before"),
         ("at 5s node n3 dies", "4:12: found `n3`, expected a node of the cluster: n1, n2"),
-        ("at 5s node n1 sulks", "4:15: found `sulks`, expected dies, is cut off for, comes back, drains or undrains"),
+        (
+            "at 5s node n1 sulks",
+            "4:15: found `sulks`, expected dies, is cut off for, comes back, drains or undrains",
+        ),
         ("at 5s others use n1[0-8]", "4:18: found `n1[0-8]`, expected a whole number from 0 to 7"),
         ("at 0s submit a: gang of 0 h200", "4:25: found `0`, expected a whole number from 1 to 1,000,000"),
-        ("at 0s submit a: gang of 1 h200 quickly", "4:32: found `quickly`, expected a comma or the end of the line"),
-        ("at 0s submit a: gang of 1 h200,\n          runs soon", "5:16: found `soon`, expected a time like 90s, 1h30m, 2d or 1.5s"),
-        ("at 0s submit a: tenant red", "4:27: the line ends here, expected a clause that says what it consists of, like `gang of 8 h200`"),
-        ("at 0s submit a: runs 5s, gang of 1 h200", "4:24: found `,`, expected what runs before how long it runs: gang, bag or service"),
-        ("at 0s submit a: gang of 1 h200\nat 0s submit a: gang of 1 h200", "5:14: there is already a job called a, expected another name"),
-        ("at 0s submit a: gang of 1 h200\nat 5s ended a", "5:13: found `a`, expected an attempt like a#1, a[3]#1 or a.stage#1"),
-        ("# A remark\n          and no statement", "5:11: found `and`, expected cluster, levels, policy, tenant, queue, world, at, expect or finally"),
+        (
+            "at 0s submit a: gang of 1 h200 quickly",
+            "4:32: found `quickly`, expected a comma or the end of the line",
+        ),
+        (
+            "at 0s submit a: gang of 1 h200,\n          runs soon",
+            "5:16: found `soon`, expected a time like 90s, 1h30m, 2d or 1.5s",
+        ),
+        (
+            "at 0s submit a: tenant red",
+            "4:27: the line ends here, expected a clause that says what it consists of, like `gang of 8 h200`",
+        ),
+        (
+            "at 0s submit a: runs 5s, gang of 1 h200",
+            "4:24: found `,`, expected what runs before how long it runs: gang, bag or service",
+        ),
+        (
+            "at 0s submit a: gang of 1 h200\nat 0s submit a: gang of 1 h200",
+            "5:14: there is already a job called a, expected another name",
+        ),
+        (
+            "at 0s submit a: gang of 1 h200\nat 5s ended a",
+            "5:13: found `a`, expected an attempt like a#1, a[3]#1 or a.stage#1",
+        ),
+        (
+            "# A remark\n          and no statement",
+            "5:11: found `and`, expected cluster, levels, policy, tenant, queue, world, at, expect or finally",
+        ),
     ] {
         match play("story.txt", &format!("{head}{statement}\n")) {
             Ok(_) => assert_eq!("", error, "{statement}"),

@@ -91,9 +91,8 @@ fn crash(
 
 /// Whatever the story, no rule of the house may be broken on the way.
 fn sound(scheduler: &mut Scheduler, policy: &str, at: Time) -> Result<(), ReadError> {
-    let broken = |what: String| {
-        Err(Place::default().fail(format!("at {}, {what}; this is a bug", tell::exact(at))))
-    };
+    let broken =
+        |what: String| Err(Place::default().fail(format!("at {}, {what}; this is a bug", tell::exact(at))));
     if let Some(rejection) = scheduler.take_rejections().first() {
         return broken(format!("policy {policy} broke the rule {:?}", rejection.rule));
     }

@@ -145,7 +145,9 @@ impl Reader {
         let cluster = &mut self.story.cluster;
         if cluster.nodes.is_empty() {
             let whole = Place::default();
-            return Err(whole.fail("there is no cluster, expected a line like `cluster 2 nodes, each 8 h200`"));
+            return Err(
+                whole.fail("there is no cluster, expected a line like `cluster 2 nodes, each 8 h200`")
+            );
         }
         if cluster.tenants.is_empty() {
             let tenants = self.named.0.into_iter();

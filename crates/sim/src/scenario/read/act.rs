@@ -131,8 +131,8 @@ impl Reader {
         let times = match words.take("start") {
             true => 1,
             false => {
-                let times =
-                    words.read("start or a number of starts", |text| value::count(text, 1, limits::RETRIES))?;
+                let times = words
+                    .read("start or a number of starts", |text| value::count(text, 1, limits::RETRIES))?;
                 words.need(&["starts"])?;
                 times
             }

@@ -42,7 +42,8 @@ impl Reader {
                 count = words.read("a number of nodes", value::width)?;
                 words.need(&["nodes", "node"])?;
             } else {
-                let link = words.read("nodes, each, islands, a link, a level, lease or margin", value::name)?;
+                let link =
+                    words.read("nodes, each, islands, a link, a level, lease or margin", value::name)?;
                 match words.take("inside") {
                     true => settings.island_link = Some(link),
                     false => {
@@ -59,7 +60,8 @@ impl Reader {
             return Ok(()); // a line of settings
         }
         let domains = domains.into_iter().zip(&levels).map(|(domain, level)| {
-            domain.ok_or_else(|| place.fail(format!("these nodes are in no {level}, expected `{level} NAME`")))
+            domain
+                .ok_or_else(|| place.fail(format!("these nodes are in no {level}, expected `{level} NAME`")))
         });
         let domains: Vec<String> = domains.collect::<Result<_, _>>()?;
         if groups.is_empty() {

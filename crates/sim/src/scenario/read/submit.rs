@@ -45,7 +45,8 @@ impl Reader {
             return Err(words.fail("a clause that says what it consists of, like `gang of 8 h200`"));
         }
         // What a person would say of a job whose length they know: the truth. Stages have no single length.
-        let known = || (truth.lengths.len() == 1 && truth.lengths[0] < Span::CENTURY).then(|| truth.lengths[0]);
+        let known =
+            || (truth.lengths.len() == 1 && truth.lengths[0] < Span::CENTURY).then(|| truth.lengths[0]);
         spec.estimate = estimate.unwrap_or_else(known);
         self.named.0.insert(spec.tenant.clone());
         self.named.1.insert(spec.queue.clone());
@@ -157,7 +158,8 @@ fn times(words: &mut Words<'_>) -> Result<u32, ReadError> {
     if words.take("twice") {
         return Ok(2);
     }
-    let times = words.read("once, twice or a number of times", |text| value::count(text, 1, limits::RETRIES))?;
+    let times =
+        words.read("once, twice or a number of times", |text| value::count(text, 1, limits::RETRIES))?;
     words.need(&["times"])?;
     Ok(times)
 }
