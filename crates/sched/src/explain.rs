@@ -7,7 +7,7 @@ use crate::belief::length;
 use crate::draft::Draft;
 use crate::scheduler::Scheduler;
 use crate::state::jobs::{AskState, Job, Last, Phase};
-use crate::view::{AskView, View};
+use crate::view::{AskView, Doing, View};
 use consort_types::*;
 use std::collections::BTreeSet;
 
@@ -149,15 +149,29 @@ type Rank = (Option<Time>, AskId, Holder);
 
 fn holders(view: &View<'_>, draft: &Draft<'_>, kinds: &BTreeSet<KindId>, ask: &AskView<'_>) -> Vec<Rank> {
     let wanted = |grant: &&Grant| kinds.contains(&view.kind_of(grant.device));
-    let others = view.granted().filter(|id| *id != ask.id()).filter_map(|id| view.ask(id));
-    others
-        .filter_map(|other| {
-            let devices = other.grants().iter().filter(wanted).count() as u32;
-            let until = length::remaining(view, other.id(), draft.now()).map(|left| draft.now() + left);
-            let holder = Holder { name: other.spec().name.clone(), devices, until };
-            (devices > 0).then_some((until, other.id(), holder))
-        })
-        .collect()
+    let others = || view.granted().filter(|id| *id != ask.id()).filter_map(|id| view.ask(id));
+    let planned = others().filter(|other| other.doing() == Doing::Planned);
+    let promised: BTreeSet<DeviceId> =
+        planned.flat_map(|other| other.grants()).map(|grant| grant.device).collect();
+    let mut ranks: Vec<Rank> = vec![];
+    for other in others() {
+        // What is on its way out counts for whom it is promised to, and otherwise comes back about now.
+        let leaves = other.doing() == Doing::Releasing;
+        let grants = other.grants().iter().filter(|grant| !(leaves && promised.contains(&grant.device)));
+        let devices = grants.filter(wanted).count() as u32;
+        let left = if leaves { Some(Span::ZERO) } else { length::remaining(view, other.id(), draft.now()) };
+        let until = left.map(|left| draft.now() + left);
+        match ranks.last_mut() {
+            _ if devices == 0 => {}
+            // Tasks of one bag that end together are told once.
+            Some(last) if last.1.job == other.id().job && last.0 == until => last.2.devices += devices,
+            _ => {
+                let holder = Holder { name: other.spec().name.clone(), devices, until };
+                ranks.push((until, other.id(), holder));
+            }
+        }
+    }
+    ranks
 }
 
 /// `16 h200`, `2 x 8 h200 within nvlink`, `0.5 of a t4`, `4 to 8 a100 or 8 v100`.

@@ -233,15 +233,21 @@ impl Scheduler {
             let Some(closed) = role.shapes.iter().map(room).collect::<Option<Vec<_>>>() else { continue };
             let (shape, (ceiling, room)) = (&role.shapes[0], closed[0]);
             let kind = shape.kind.as_deref().unwrap_or("devices");
+            let shown = |thousandths: u64| thousandths as f64 / f64::from(WHOLE);
+            let beside = match ceiling - room {
+                0 => String::new(),
+                others => format!(" beside {} in other roles", shown(others)),
+            };
             let subject = format!(
-                "{who} asks for {} members on {kind}, tenant {} may use {} {kind}",
-                role.count.min,
+                "{who} asks for {} {kind}{beside}, tenant {} may use {}",
+                shown(needs(role, shape)),
                 spec.tenant,
-                ceiling / 1000
+                shown(ceiling)
             );
-            let remedy = match room / (u64::from(shape.devices) * u64::from(shape.share)) {
+            let each = u64::from(shape.devices) * u64::from(shape.share);
+            let remedy = match room / each {
                 0 => "have the ceiling raised".into(),
-                fits => format!("ask for {fits} members or fewer, or have the ceiling raised"),
+                fits => format!("ask for {} or fewer, or have the ceiling raised", shown(fits * each)),
             };
             return refuse(Rule::AboveCeiling, subject, remedy);
         }
