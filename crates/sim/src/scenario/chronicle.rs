@@ -76,7 +76,7 @@ impl Chronicle {
                         StopCause::TimeLimit => "it is over its time limit".into(),
                         StopCause::Yield => "it yields".into(),
                     };
-                    self.say(at, format!("{} is stopped: {cause}", self.attempt(*allocation)));
+                    self.say(at, format!("{} must stop: {cause}", self.attempt(*allocation)));
                 }
                 Move::Fence { node } => self.say(at, format!("{} is fenced", self.node(*node))),
             }
