@@ -17,6 +17,8 @@ pub use reclaim::Reclaim;
 pub use size::Size;
 
 use crate::draft::Draft;
+use crate::view::View;
+use consort_types::Time;
 
 /// A pure opinion about what should change.
 ///
@@ -28,4 +30,10 @@ pub trait Policy: Send + Sync {
 
     /// Fills a draft. It need not be careful: the draft refuses overlaps and `check` judges the result.
     fn fill(&self, draft: &mut Draft<'_>);
+
+    /// When time alone next changes its mind about what runs and waits, if it does. Asked after every plan, and again
+    /// when something has started, since only then it is known since when it runs.
+    fn next_change(&self, _view: &View<'_>, _now: Time) -> Option<Time> {
+        None
+    }
 }
