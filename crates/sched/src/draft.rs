@@ -170,6 +170,21 @@ impl<'a> Draft<'a> {
         self.needs_by_role(ask).into_iter().flatten().collect()
     }
 
+    /// Devices of these kinds that nobody of ours holds and that still cannot be granted: those on nodes that take no
+    /// new work, and those in foreign hands.
+    pub(crate) fn out_of_reach(&self, kinds: &BTreeSet<KindId>) -> (u32, u32) {
+        let cluster = &self.state.cluster;
+        let (mut closed, mut foreign) = (0, 0);
+        for node in &cluster.nodes {
+            let devices = node.devices().map(|id| &cluster.devices[id as usize]);
+            for device in devices.filter(|device| device.held == 0 && kinds.contains(&device.kind)) {
+                closed += u32::from(!node.usable());
+                foreign += u32::from(node.usable() && device.foreign > 0);
+            }
+        }
+        (closed, foreign)
+    }
+
     // -- the waiting line
 
     /// Begins a pass over everybody who waits, in this order.

@@ -137,9 +137,12 @@ pub(crate) fn no_room(draft: &Draft<'_>, ask: &AskView<'_>) -> Reason {
     let mut holders = holders(&view, draft, &kinds, ask);
     holders.sort_by_key(|(until, id, _)| (until.is_none(), *until, *id));
     let stage = &ask.spec().stages[usize::from(ask.id().stage)];
+    let (closed, foreign) = draft.out_of_reach(&kinds);
     Reason::NoRoom {
         needs: stage.roles.iter().map(in_words).collect::<Vec<_>>().join(" and "),
         free: kinds.iter().map(|&kind| (kind_name(&view, kind), draft.free().total(kind))).collect(),
+        closed,
+        foreign,
         scattered: enough,
         holders: holders.into_iter().map(|(_, _, holder)| holder).collect(),
     }

@@ -70,6 +70,10 @@ pub enum Reason {
         needs: String,
         /// Free devices that would do, were there enough or in the right place; by kind.
         free: Vec<(String, u32)>,
+        /// The same on nodes that take no new work just now.
+        closed: u32,
+        /// The same in the hands of somebody we do not schedule.
+        foreign: u32,
         /// Set when enough are free, but not together or not with enough memory.
         scattered: bool,
         /// Who holds what it could use, soonest to end first.
@@ -110,7 +114,7 @@ impl fmt::Display for Reason {
                 Devices(*needs)
             ),
             Reason::Behind { name, queue, .. } => write!(f, "is behind {name} in queue {queue}"),
-            Reason::NoRoom { needs, free, scattered, holders } => {
+            Reason::NoRoom { needs, free, closed, foreign, scattered, holders } => {
                 write!(f, "needs {needs}, ")?;
                 match free.as_slice() {
                     [] => f.write_str("0 free")?,
@@ -130,9 +134,16 @@ impl fmt::Display for Reason {
                     }
                 }
                 match holders.len().saturating_sub(3) {
-                    0 => Ok(()),
-                    more => write!(f, ", and {more} more"),
+                    0 => {}
+                    more => write!(f, ", and more by {more} others")?,
                 }
+                if *foreign > 0 {
+                    write!(f, ", {foreign} in use by somebody else")?;
+                }
+                if *closed > 0 {
+                    write!(f, ", {closed} on nodes that take no new work")?;
+                }
+                Ok(())
             }
             Reason::Promised(from) => write!(f, "has been promised devices that {} gives back", list(from)),
             Reason::NotReached => f.write_str("has not been considered yet"),
