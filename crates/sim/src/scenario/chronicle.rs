@@ -51,7 +51,7 @@ impl Chronicle {
     }
 
     fn say(&mut self, at: Time, line: String) {
-        self.log.push(format!("{:<7} {line}", exact(at)));
+        self.log.push(format!("{:<8} {line}", exact(at)));
     }
 
     fn plan(&mut self, at: Time, plan: &Plan, scheduler: &Scheduler) {
@@ -95,7 +95,7 @@ impl Chronicle {
                 }
             }
             Input::StartRefused { allocation, why } => {
-                self.say(at, format!("{} could not start: {why}", self.attempt(*allocation)));
+                self.say(at, format!("{} was refused: {why}", self.attempt(*allocation)));
             }
             Input::Ended { allocation, outcome: Outcome::Succeeded } => {
                 self.success = Some((*allocation, at));
