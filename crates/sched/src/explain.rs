@@ -184,17 +184,29 @@ fn in_words(role: &Role) -> String {
         Count { min, max } => format!("{min} to {max}"),
     };
     let shapes = role.shapes.iter().map(|shape| {
-        let kind = shape.kind.as_deref().unwrap_or("devices");
+        let any = if count == "1" && shape.devices == 1 { "device" } else { "devices" };
+        let kind = shape.kind.as_deref().unwrap_or(any);
         let what = match (shape.devices, shape.share, count.as_str()) {
             (1, WHOLE, _) => format!("{count} {kind}"),
             (1, share, "1") => format!("{} of a {kind}", f64::from(share) / f64::from(WHOLE)),
             (1, share, _) => format!("{count} x {} of a {kind}", f64::from(share) / f64::from(WHOLE)),
             (devices, ..) => format!("{count} x {devices} {kind}"),
         };
-        match &shape.within {
-            Some(within) => format!("{what} within {within}"),
-            None => what,
-        }
+        let memory = match shape.memory_bytes {
+            0 => String::new(),
+            bytes => format!(" with {}", gib(bytes)),
+        };
+        let within = shape.within.as_ref().map(|within| format!(" within {within}")).unwrap_or_default();
+        format!("{what}{memory}{within}")
     });
     shapes.collect::<Vec<_>>().join(" or ")
+}
+
+/// Memory as people say it.
+pub(crate) fn gib(bytes: u64) -> String {
+    let tenths = (u128::from(bytes) * 10).div_ceil(1 << 30);
+    match (tenths / 10, tenths % 10) {
+        (whole, 0) => format!("{whole} GiB"),
+        (whole, tenth) => format!("{whole}.{tenth} GiB"),
+    }
 }

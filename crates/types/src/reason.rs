@@ -135,6 +135,7 @@ impl fmt::Display for Reason {
                 }
                 match holders.len().saturating_sub(3) {
                     0 => {}
+                    1 => f.write_str(", and more by another")?,
                     more => write!(f, ", and more by {more} others")?,
                 }
                 if *foreign > 0 {
