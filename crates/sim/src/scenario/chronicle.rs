@@ -89,10 +89,8 @@ impl Chronicle {
                 self.submitted.push((spec.name.clone(), Ok(JobId(self.specs.len() as u64))));
                 self.specs.push(spec.clone());
             }
-            Input::Started(id) => {
-                if self.begun.remove(id) != Some(at) {
-                    self.say(at, format!("{} is up", self.attempt(*id)));
-                }
+            Input::Started(id) if self.begun.remove(id) != Some(at) => {
+                self.say(at, format!("{} is up", self.attempt(*id)));
             }
             Input::StartRefused { allocation, why } => {
                 self.say(at, format!("{} was refused: {why}", self.attempt(*allocation)));
@@ -170,10 +168,10 @@ impl Watch for Chronicle {
             Fact::Planned(plan) => self.plan(event.at, plan, scheduler),
             Fact::Accepted(input) => self.input(event.at, input),
         }
-        if let Some((id, at)) = self.success.take() {
-            if scheduler.view().ending(id.ask.job).is_none() {
-                self.say(at, format!("{} succeeded", self.attempt(id)));
-            }
+        if let Some((id, at)) = self.success.take()
+            && scheduler.view().ending(id.ask.job).is_none()
+        {
+            self.say(at, format!("{} succeeded", self.attempt(id)));
         }
         self.follow_promises(event.at, scheduler);
     }
