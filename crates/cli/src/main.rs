@@ -1,1 +1,98 @@
-fn main() {}
+//! The one binary, `consort`.
+//!
+//! For: people at a terminal, and scripts that read `--json`. Every command is a thin face over a room below: it
+//! reads files, calls `consort-sim` or `consort-sched`, and shows what came out.
+//! Promises: exit codes 0 (done), 1 (the thing asked about failed), 2 (the request was wrong), 3 (the outside
+//! broke); one calm sentence on standard error when it is not 0; the same output for the same inputs; no colours and
+//! no progress bar when piped.
+//! Never: decides anything about jobs, and never writes a file when its input is bad.
+//!
+//! | read | for |
+//! |---|---|
+//! | [`simulate`], [`compare`], [`bench`], [`scenario`], [`policies`], [`completions`], [`version`] | one command each |
+//! | [`usage`] | what is said when the command line itself is wrong |
+//! | [`failure`] | exit codes and the sentences that go with them |
+//! | [`inputs`], [`names`], [`circumstances`] | what is asked for: files, names, the simulated world's troubles |
+//! | [`figures`], [`jobs_csv`], [`files`] | what is written: JSON, job tables, whole files |
+//! | [`screen`], [`table`], [`numbers`], [`progress`] | how it looks |
+
+mod bench;
+mod circumstances;
+mod compare;
+mod completions;
+mod failure;
+mod figures;
+mod files;
+mod inputs;
+mod jobs_csv;
+mod names;
+mod numbers;
+mod policies;
+mod progress;
+mod scenario;
+mod screen;
+mod simulate;
+mod table;
+mod usage;
+mod version;
+
+use clap::{Parser, Subcommand};
+use failure::Failure;
+use std::process::ExitCode;
+
+const EXAMPLES: &str = "\
+Examples:
+  consort compare                      every policy on a generated workload
+  consort policies                     which policies there are
+  consort simulate --cluster cluster.yaml --workload jobs.yaml --policy las
+  consort simulate --help              shows what these two files look like
+
+Exit codes: 0 done, 1 what was asked about failed, 2 the request was wrong,
+3 the outside broke (a full disk, a missing permission).";
+
+/// One scheduler for every accelerator
+#[derive(Parser)]
+#[command(name = "consort", version, after_help = EXAMPLES, max_term_width = 110)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run one workload on one cluster under one policy
+    Simulate(simulate::Args),
+    /// Run the same workload under several policies, side by side
+    Compare(compare::Args),
+    /// Run a public benchmark and put the result beside published figures
+    Bench(bench::Args),
+    /// Play plain-text stories and compare their endings with what is expected
+    Scenario(scenario::Args),
+    /// List the policies that come with Consort
+    Policies(policies::Args),
+    /// Print a completion script for a shell
+    Completions(completions::Args),
+    /// Print the version
+    Version(version::Args),
+}
+
+fn main() -> ExitCode {
+    let result = match Cli::try_parse() {
+        Ok(cli) => dispatch(cli.command),
+        Err(error) => usage::answer(&error),
+    };
+    result.map_or_else(Failure::report, |()| ExitCode::SUCCESS)
+}
+
+fn dispatch(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Simulate(args) => simulate::run(&args),
+        Command::Compare(args) => compare::run(&args),
+        Command::Bench(args) => bench::run(&args),
+        Command::Scenario(args) => scenario::run(&args),
+        Command::Policies(args) => policies::run(&args),
+        Command::Completions(args) => completions::run(&args),
+        Command::Version(args) => version::run(&args),
+    }
+}

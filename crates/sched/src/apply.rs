@@ -37,7 +37,7 @@ impl Scheduler {
             }
             Input::SetKind(kind) => {
                 self.state.cluster.set_kind(kind);
-                self.free.rebuild(&self.state.cluster);
+                self.free.make_room(&self.state.cluster);
             }
             Input::SetTenant(tenant) => {
                 let cluster = &self.state.cluster;

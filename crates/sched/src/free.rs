@@ -39,14 +39,13 @@ struct KindFree {
     partial: BTreeSet<(u16, DeviceId)>,
 }
 
-/// Equal when they list the same nodes and devices, whatever room their buckets have grown.
+/// Equal when they list the same; how many empty buckets they have grown does not matter.
 impl PartialEq for KindFree {
     fn eq(&self, other: &Self) -> bool {
-        let most = self.by_whole.len().max(other.by_whole.len());
-        let bucket = |free: &Self, whole: usize| free.by_whole.get(whole).cloned().unwrap_or_default();
-        self.total == other.total
-            && self.partial == other.partial
-            && (0..most).all(|whole| bucket(self, whole) == bucket(other, whole))
+        let buckets = self.by_whole.len().max(other.by_whole.len());
+        let empty = NodeSet::default();
+        let same = |n| self.by_whole.get(n).unwrap_or(&empty) == other.by_whole.get(n).unwrap_or(&empty);
+        self.total == other.total && self.partial == other.partial && (0..buckets).all(same)
     }
 }
 
@@ -56,30 +55,43 @@ impl Free {
     /// Builds the index from nothing but the cluster.
     pub(crate) fn of(cluster: &Cluster) -> Self {
         let mut free = Free::default();
-        free.rebuild(cluster);
+        for node in 0..cluster.nodes.len() as u32 {
+            free.admit(cluster, NodeId(node));
+        }
+        free.make_room(cluster);
         free
     }
 
-    pub(crate) fn rebuild(&mut self, cluster: &Cluster) {
-        *self = Free {
-            devices: (0..cluster.devices.len() as u32).map(|id| cluster.unheld(DeviceId(id))).collect(),
-            nodes: vec![NodeFree::default(); cluster.nodes.len()],
-            kinds: vec![KindFree::default(); cluster.kinds.len()],
-            domains: vec![vec![0; cluster.kinds.len()]; cluster.domains.len()],
-        };
-        for (index, node) in cluster.nodes.iter().enumerate() {
-            for id in node.devices() {
-                let kind = cluster.devices[id as usize].kind;
-                let whole = u32::from(self.devices[id as usize].0 == i32::from(WHOLE));
-                match self.nodes[index].whole.iter_mut().find(|entry| entry.0 == kind) {
-                    Some(entry) => entry.1 += whole,
-                    None => self.nodes[index].whole.push((kind, whole)),
-                }
-            }
-            if node.usable() {
-                self.set_usable(cluster, NodeId(index as u32), true);
+    /// Makes room for kinds, domains, devices and nodes that are new in the cluster.
+    pub(crate) fn make_room(&mut self, cluster: &Cluster) {
+        self.kinds.resize(cluster.kinds.len(), KindFree::default());
+        self.nodes.resize(cluster.nodes.len(), NodeFree::default());
+        self.devices.extend(
+            (self.devices.len() as u32..cluster.devices.len() as u32).map(|id| cluster.unheld(DeviceId(id))),
+        );
+        self.domains.resize(cluster.domains.len(), vec![]);
+        for kinds in &mut self.domains {
+            kinds.resize(cluster.kinds.len(), 0);
+        }
+    }
+
+    /// Takes in a node that has just joined, for the first time or again.
+    pub(crate) fn admit(&mut self, cluster: &Cluster, id: NodeId) {
+        self.make_room(cluster);
+        let node = &cluster.nodes[id.index()];
+        assert!(!self.nodes[id.index()].usable, "it was fenced, or nobody knew it");
+        let mut whole: Vec<(KindId, u32)> = vec![];
+        for device in node.devices().map(DeviceId) {
+            self.devices[device.index()] = cluster.unheld(device);
+            let kind = cluster.device(device).kind;
+            let is_whole = u32::from(self.device(device).0 == WHOLE);
+            match whole.iter_mut().find(|entry| entry.0 == kind) {
+                Some(entry) => entry.1 += is_whole,
+                None => whole.push((kind, is_whole)),
             }
         }
+        self.nodes[id.index()].whole = whole;
+        self.set_usable(cluster, id, node.usable());
     }
 
     /// Lists or unlists a node.

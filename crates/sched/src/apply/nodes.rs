@@ -7,8 +7,8 @@ use consort_types::*;
 
 impl Scheduler {
     pub(super) fn join(&mut self, spec: &NodeSpec) {
-        self.state.cluster.join(spec);
-        self.free.rebuild(&self.state.cluster);
+        let node = self.state.cluster.join(spec);
+        self.free.admit(&self.state.cluster, node);
     }
 
     pub(super) fn set_drained(&mut self, node: NodeId, drained: bool) {

@@ -1,0 +1,280 @@
+//! `consort bench`: public benchmarks beside what others measured on the same input.
+
+use crate::failure::Failure;
+use crate::figures::{Figures, state_hash};
+use crate::jobs_csv::JobsCsv;
+use crate::numbers::{counted, decimal, thousands};
+use crate::progress::Progress;
+use crate::screen::{Screen, print, print_json};
+use crate::table::Table;
+use crate::{files, inputs, names};
+use consort_sim::bench::{self, Anchor, BenchError, Request, Row, SCENARIOS, Scenario};
+use serde::Serialize;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  consort bench                                        what there is
+  consort bench jct-philly --data DIR                  all public cases
+  consort bench jct-philly --case half --policy fifo --policy consort --json
+  consort bench jct-philly --check                     exit 1 if a bar is missed
+
+The data is not part of Consort: name the folder with --data, or once and for
+all in CONSORT_BENCH_DATA.";
+
+/// Run a public benchmark and put the result beside published figures
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Which benchmark; without it, they are listed
+    scenario: Option<String>,
+    /// Which of its cases, also several times [default: the public ones]
+    #[arg(long = "case", value_name = "C", value_delimiter = ',', requires = "scenario")]
+    cases: Vec<String>,
+    /// Which policies, also several times [default: all it knows]
+    #[arg(long = "policy", value_name = "P", value_delimiter = ',', requires = "scenario")]
+    policies: Vec<String>,
+    /// Seeds, where chance matters, also several times [default: its own]
+    #[arg(long = "seed", value_name = "N", value_delimiter = ',', requires = "scenario",
+        value_parser = crate::numbers::seed)]
+    seeds: Vec<u64>,
+    /// The folder with the benchmark data
+    #[arg(long, value_name = "DIR", env = "CONSORT_BENCH_DATA", hide_env_values = true)]
+    data: Option<PathBuf>,
+    /// Say which bars are missed, and exit 1 if one is
+    #[arg(long, requires = "scenario")]
+    check: bool,
+    /// Also write every job of every row into this file
+    #[arg(long, value_name = "FILE", requires = "scenario")]
+    jobs_csv: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let Some(name) = &args.scenario else { return list(args.json) };
+    let scenario = SCENARIOS
+        .iter()
+        .find(|scenario| scenario.name == name)
+        .ok_or_else(|| names::unknown("benchmark", name, SCENARIOS.iter().map(|scenario| scenario.name)))?;
+    let all_cases: Vec<&str> = scenario.cases.iter().chain(scenario.more_cases).copied().collect();
+    known(&format!("case of {name}"), &args.cases, &all_cases)?;
+    known(&format!("policy in {name}"), &args.policies, scenario.policies)?;
+    let data = data(args)?;
+    if let Some(path) = &args.jobs_csv {
+        files::folder_of(path)?;
+    }
+    let request = Request {
+        scenario: name.clone(),
+        cases: args.cases.clone(),
+        policies: args.policies.clone(),
+        seeds: args.seeds.clone(),
+        data,
+    };
+    let rows = {
+        let progress = Progress::start();
+        bench::run(&request, &mut |what, done, of| progress.at(what, done, of)).map_err(failure)?
+    };
+    if let Some(path) = &args.jobs_csv {
+        let mut jobs = JobsCsv::new();
+        for row in &rows {
+            row.jobs.iter().for_each(|(job, record)| jobs.add(&row.case, &row.policy, job, record));
+        }
+        files::replace(path, &jobs.bytes())?;
+    }
+    match args.json {
+        true => print_json(&Results { scenario: name, rows: rows.iter().map(Line::of).collect() })?,
+        false => print(&shown(args, scenario, &rows))?,
+    }
+    let missing = rows.iter().filter(|row| !row.misses.is_empty()).count() as u64;
+    if args.check && missing > 0 {
+        let miss = if missing == 1 { "misses its" } else { "miss their" };
+        let (missing, all) = (thousands(missing), counted(rows.len() as u64, "row"));
+        return Err(Failure::Failed(format!(
+            "{missing} of {all} {miss} bar; {}",
+            match args.json {
+                true => "`misses` says which",
+                false => "the lines above say which",
+            }
+        )));
+    }
+    Ok(())
+}
+
+fn known(what: &str, wanted: &[String], known: &[&str]) -> Result<(), Failure> {
+    match wanted.iter().find(|name| !known.contains(&name.as_str())) {
+        Some(name) if !known.is_empty() => Err(names::unknown(what, name, known.iter().copied())),
+        _ => Ok(()),
+    }
+}
+
+fn data(args: &Args) -> Result<PathBuf, Failure> {
+    match &args.data {
+        Some(folder) if folder.is_dir() => Ok(folder.clone()),
+        Some(folder) => Err(Failure::request(
+            format_args!("{}: there is no such folder", folder.display()),
+            "name the folder with the benchmark data",
+        )),
+        None => Err(Failure::request(
+            "benchmarks read public data that is not part of Consort",
+            "name its folder with --data DIR or in CONSORT_BENCH_DATA",
+        )),
+    }
+}
+
+fn failure(error: BenchError) -> Failure {
+    match error {
+        BenchError::Unknown(sentence) => Failure::Request(sentence),
+        BenchError::Data(error) => inputs::malformed(error),
+        BenchError::Broken(sentence) => Failure::Failed(format!("the benchmark broke: {sentence}")),
+    }
+}
+
+// -- for scripts
+
+#[derive(Serialize)]
+struct Results<'a> {
+    scenario: &'a str,
+    rows: Vec<Line<'a>>,
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    case: &'a str,
+    policy: &'a str,
+    seed: u64,
+    metrics: Figures,
+    anchor: Option<Beside<'a>>,
+    misses: &'a [String],
+}
+
+#[derive(Serialize)]
+struct Beside<'a> {
+    who: &'a str,
+    metric: &'a str,
+    value: f64,
+}
+
+impl<'a> Line<'a> {
+    fn of(row: &'a Row) -> Self {
+        let beside =
+            |anchor: &'a Anchor| Beside { who: &anchor.who, metric: &anchor.metric, value: anchor.value };
+        Self {
+            case: &row.case,
+            policy: &row.policy,
+            seed: row.seed,
+            metrics: Figures::of(&row.report),
+            anchor: row.anchor.as_ref().map(beside),
+            misses: &row.misses,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Listed {
+    name: &'static str,
+    about: &'static str,
+    cases: &'static [&'static str],
+    more_cases: &'static [&'static str],
+    policies: &'static [&'static str],
+}
+
+// -- for people
+
+fn list(as_json: bool) -> Result<(), Failure> {
+    if as_json {
+        let listed = SCENARIOS.iter().map(|scenario| Listed {
+            name: scenario.name,
+            about: scenario.about,
+            cases: scenario.cases,
+            more_cases: scenario.more_cases,
+            policies: scenario.policies,
+        });
+        return print_json(&listed.collect::<Vec<_>>());
+    }
+    if SCENARIOS.is_empty() {
+        return print("There is no benchmark in this version.\n");
+    }
+    let screen = Screen::here();
+    let mut text = String::new();
+    for scenario in SCENARIOS {
+        text += &format!("{}  {}\n", screen.bold(scenario.name), scenario.about);
+        let more = match scenario.more_cases {
+            [] => String::new(),
+            more => format!("; also {}", more.join(", ")),
+        };
+        text += &format!("  cases     {}{more}\n", scenario.cases.join(", "));
+        text += &format!("  policies  {}\n\n", scenario.policies.join(", "));
+    }
+    text += &format!("Run one:  consort bench {} --data DIR\n", SCENARIOS[0].name);
+    print(&text)
+}
+
+fn shown(args: &Args, scenario: &Scenario, rows: &[Row]) -> String {
+    let screen = Screen::here();
+    let mut text = format!("{}: {}\n\n", screen.bold(scenario.name), scenario.about);
+    text += &table(rows).show(&screen);
+    if args.check {
+        text.push('\n');
+        let seeds = has_seeds(rows);
+        for row in rows {
+            let seed = if seeds { format!(" seed {}", row.seed) } else { String::new() };
+            for miss in &row.misses {
+                text += &format!("missed  {} {}{seed}: {miss}\n", row.case, row.policy);
+            }
+        }
+        if rows.iter().all(|row| row.misses.is_empty()) {
+            text += "Every bar is met.\n";
+        }
+    }
+    text
+}
+
+/// Seconds, not hours and minutes: published figures come in seconds.
+fn table(rows: &[Row]) -> Table {
+    let mut table = Table::default();
+    let reports = || rows.iter().map(|row| &row.report);
+    let seconds = |value: f64| decimal(value, 1);
+    table.text("case", 0, rows.iter().map(|row| row.case.clone()));
+    table.text("policy", 0, rows.iter().map(|row| row.policy.clone()));
+    if has_seeds(rows) {
+        table.numbers("seed", 0, rows.iter().map(|row| row.seed.to_string()));
+    }
+    table.numbers("jobs", 4, reports().map(|report| thousands(report.jobs)));
+    table.numbers("avg JCT s", 0, reports().map(|report| seconds(report.avg_jct_s)));
+    table.numbers("avg queue s", 2, reports().map(|report| seconds(report.avg_queue_s)));
+    table.numbers("p99 JCT s", 3, reports().map(|report| decimal(report.p99_jct_s, 0)));
+    table.numbers("makespan s", 5, reports().map(|report| decimal(report.makespan_s, 0)));
+    table.numbers("preempted", 6, reports().map(|report| thousands(report.preemptions)));
+    table.numbers("plans", 8, reports().map(|report| thousands(report.plan_calls)));
+    table.numbers("CPU s", 7, reports().map(|report| decimal(report.cpu_s, 2)));
+    table.text("state", 9, reports().map(|report| state_hash(report)[..8].to_string()));
+    if rows.iter().any(|row| row.anchor.is_some()) {
+        let anchor = |row: &Row| row.anchor.as_ref().map(named).unwrap_or_default();
+        table.text("anchor", 2, rows.iter().map(anchor));
+        table.numbers("ratio", 1, rows.iter().map(|row| ratio(row).unwrap_or_default()));
+    }
+    table
+}
+
+fn has_seeds(rows: &[Row]) -> bool {
+    rows.windows(2).any(|pair| pair[0].seed != pair[1].seed)
+}
+
+/// `Helios 12,345.6`, and which figure it is when it is not the one people expect.
+fn named(anchor: &Anchor) -> String {
+    let metric = match anchor.metric.as_str() {
+        "avg_jct_s" => String::new(),
+        metric => format!(" {metric}"),
+    };
+    format!("{}{metric} {}", anchor.who, decimal(anchor.value, 1))
+}
+
+/// Ours to theirs, in the figure that they published.
+fn ratio(row: &Row) -> Option<String> {
+    let anchor = row.anchor.as_ref()?;
+    let ours = Figures::of(&row.report).get(&anchor.metric)?;
+    Some(decimal(ours / anchor.value, 3))
+}

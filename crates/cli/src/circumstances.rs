@@ -1,0 +1,76 @@
+//! The circumstances of a simulated run: how long starts and stops take, what is allowed, what goes wrong.
+
+use clap::{Args, ValueEnum};
+use consort_sched::policy::place::{BestFit, Consolidated};
+use consort_sched::stock::Stock;
+use consort_sim::run::Setup;
+use consort_sim::workload::{Cluster, Workload};
+use consort_sim::world::{Delays, Faults};
+use consort_types::{Capabilities, Span};
+
+/// Options that `simulate` and `compare` share.
+#[derive(Args)]
+#[command(next_help_heading = "The simulated world")]
+pub struct Circumstances {
+    /// Where jobs are put: on the fullest nodes with room, or as close together as the cluster allows
+    #[arg(long, value_enum, default_value_t = Place::Consolidated)]
+    place: Place,
+    /// Time from a decision to start a job until it runs, as in 30s
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = span)]
+    start_delay: Span,
+    /// Time from a decision to stop a job until its devices are free
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = span)]
+    stop_delay: Span,
+    /// Running jobs are left alone, whatever the policy would like
+    #[arg(long)]
+    no_preemption: bool,
+    /// Share of starts that go wrong and are tried again, from 0 to 0.9
+    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share)]
+    failed_starts: f64,
+    /// Share of news that reaches the scheduler up to a minute late, from 0 to 0.9
+    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share)]
+    late_news: f64,
+}
+
+/// Where jobs are put.
+#[derive(Clone, Copy, ValueEnum)]
+enum Place {
+    BestFit,
+    Consolidated,
+}
+
+impl Circumstances {
+    /// A run under these circumstances.
+    pub fn setup(&self, cluster: &Cluster, workload: &Workload, stock: &Stock, seed: u64) -> Setup {
+        let policy = match self.place {
+            Place::BestFit => stock.policy_with(Box::new(BestFit)),
+            Place::Consolidated => stock.policy_with(Box::new(Consolidated)),
+        };
+        let capabilities = Capabilities { preempts: !self.no_preemption, ..Capabilities::default() };
+        let delays = Delays { start: self.start_delay, stop: self.stop_delay, ..Delays::default() };
+        let faults = Faults {
+            refuse: self.failed_starts,
+            late: self.late_news,
+            late_seconds: 60,
+            ..Faults::default()
+        };
+        let mut setup = Setup::new(cluster, workload, policy);
+        setup.world = setup.world.able(capabilities).delayed(delays).breaking(faults, seed);
+        setup
+    }
+}
+
+fn span(text: &str) -> Result<Span, String> {
+    match text.parse::<Span>() {
+        Ok(span) if span >= Span::ZERO && span <= Span::CENTURY => Ok(span),
+        Ok(_) => Err("expected a time from 0s to a century".into()),
+        Err(expected) => Err(format!("expected {expected}")),
+    }
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(share) if (0.0..=0.9).contains(&share) => Ok(share),
+        _ => Err("expected a share from 0 to 0.9".into()),
+    }
+}

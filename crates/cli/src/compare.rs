@@ -1,0 +1,257 @@
+//! `consort compare`: the same inputs under several policies. Without inputs it makes some up, and says how to make
+//! the same ones again.
+
+use crate::circumstances::Circumstances;
+use crate::failure::Failure;
+use crate::jobs_csv::JobsCsv;
+use crate::numbers::{counted, decimal, duration, percent, thousands};
+use crate::progress::Progress;
+use crate::screen::{Screen, json, print, print_json};
+use crate::simulate::{Trial, stem};
+use crate::table::{Best, Table};
+use crate::{figures, files, inputs, names, simulate};
+use consort_sched::stock::{self, Stock};
+use consort_sim::workload::generate::{Recipe, demo_cluster, generate};
+use consort_sim::workload::{Cluster, Workload, limits};
+use serde::Serialize;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  consort compare
+  consort compare --seed 2 --jobs 5000 --policy fifo,shortest,las
+  consort compare --cluster cluster.yaml
+  consort compare --cluster cluster.yaml --workload jobs.yaml --report out
+
+Without --workload a workload is generated; without --cluster, for a cluster of
+24 nodes. `consort simulate --help` shows what these files look like.";
+
+/// Run the same workload under several policies, side by side
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// What the cluster is made of (.yaml, or .csv, also .gz)
+    #[arg(long, value_name = "FILE")]
+    cluster: Option<PathBuf>,
+    /// The jobs (.yaml or .csv, also .gz)
+    #[arg(long, value_name = "FILE", requires = "cluster", conflicts_with = "jobs")]
+    workload: Option<PathBuf>,
+    /// Who decides, with commas between names [default: all]
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
+    policy: Vec<String>,
+    /// Seed of the generated workload and of everything that is left to chance
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = crate::numbers::seed)]
+    seed: u64,
+    /// How many jobs to generate [default: 1000]
+    #[arg(long, value_name = "N", value_parser = number_of_jobs)]
+    jobs: Option<u32>,
+    /// Also write report.md, report.json and jobs.csv into this folder
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    circumstances: Circumstances,
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Comparison {
+    /// How to make the workload again, if it was made up.
+    generated: Option<Generated>,
+    rows: Vec<figures::Run>,
+}
+
+#[derive(Serialize)]
+struct Generated {
+    jobs: u64,
+    seed: u64,
+}
+
+/// The command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let stocks = chosen(&args.policy)?;
+    let cluster = match &args.cluster {
+        Some(path) => inputs::cluster(path)?,
+        None => demo_cluster(),
+    };
+    let workload = match &args.workload {
+        Some(path) => inputs::workload(path, &cluster)?,
+        None => generate(&recipe(args), &cluster),
+    };
+    if let Some(folder) = &args.report {
+        files::folder(folder)?;
+    }
+    let screen = Screen::here();
+    let headline = headline(args, &cluster, &workload);
+    if !args.json {
+        let lines: String = headline.lines().map(|line| screen.prose(line)).collect();
+        print(&(lines + "\n"))?;
+    }
+    let case = args.workload.as_ref().map_or("generated".into(), |path| stem(path));
+    let mut jobs = args.report.as_ref().map(|_| JobsCsv::new());
+    let mut trials = vec![];
+    {
+        let progress = Progress::start();
+        for (index, stock) in stocks.iter().enumerate() {
+            progress.of(index + 1, stocks.len());
+            let trial = Trial::run(&args.circumstances, &cluster, &workload, stock, args.seed, &progress)?;
+            if let Some(jobs) = &mut jobs {
+                trial.list_jobs(&case, &workload, jobs);
+            }
+            trials.push(trial);
+        }
+    }
+    let generated = args
+        .workload
+        .is_none()
+        .then_some(Generated { jobs: workload.submissions.len() as u64, seed: args.seed });
+    let rows = trials.iter().map(|trial| figures::Run::of(&trial.report)).collect();
+    let comparison = Comparison { generated, rows };
+    let table = table(&trials);
+    if let (Some(folder), Some(jobs)) = (&args.report, jobs) {
+        let text = format!("# Policies side by side\n\n{headline}\n\n{}", table.markdown());
+        files::replace(&folder.join("report.md"), text.as_bytes())?;
+        files::replace(&folder.join("report.json"), (json(&comparison) + "\n").as_bytes())?;
+        files::replace(&folder.join("jobs.csv"), &jobs.bytes())?;
+    }
+    // Refusals are the same under every policy; what gets stuck is not.
+    trials.iter().take(1).for_each(Trial::note_refusals);
+    note_stuck(&trials);
+    if args.json {
+        return print_json(&comparison);
+    }
+    print(&(table.show(&screen) + "\n" + &ending(args, &screen, &table, &trials)))
+}
+
+/// The policies in the order in which they were named, each once.
+fn chosen(wanted: &[String]) -> Result<Vec<&'static Stock>, Failure> {
+    if wanted.is_empty() {
+        return Ok(stock::ALL.iter().collect());
+    }
+    let mut stocks: Vec<&'static Stock> = vec![];
+    for name in wanted {
+        let stock = names::policy(name.trim())?;
+        if !stocks.iter().any(|known| known.name == stock.name) {
+            stocks.push(stock);
+        }
+    }
+    Ok(stocks)
+}
+
+fn number_of_jobs(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        Ok(number) if (1..=limits::JOBS as u32).contains(&number) => Ok(number),
+        _ => Err("expected a whole number from 1 to 5,000,000".into()),
+    }
+}
+
+fn recipe(args: &Args) -> Recipe {
+    let plain = Recipe::default();
+    Recipe { seed: args.seed, jobs: args.jobs.unwrap_or(plain.jobs), ..plain }
+}
+
+/// What is compared, in a line or two.
+fn headline(args: &Args, cluster: &Cluster, workload: &Workload) -> String {
+    let jobs = counted(workload.submissions.len() as u64, "job");
+    let devices = format!(
+        "{} ({}, {})",
+        args.cluster.as_ref().map_or("a demonstration cluster".into(), |path| path.display().to_string()),
+        counted(cluster.nodes.len() as u64, "node"),
+        counted(cluster.devices(), "device")
+    );
+    match &args.workload {
+        Some(path) => format!("{jobs} of {} on {devices}.", path.display()),
+        None => {
+            let on = args.cluster.as_ref().map(|path| format!(" --cluster {}", path.display()));
+            let number = workload.submissions.len();
+            format!(
+                "{jobs}, generated, on {devices}.\nThe same again: consort compare{} --jobs {number} --seed {}",
+                on.unwrap_or_default(),
+                args.seed
+            )
+        }
+    }
+}
+
+fn table(trials: &[Trial]) -> Table {
+    let reports: Vec<_> = trials.iter().map(|trial| &trial.report).collect();
+    macro_rules! values {
+        ($field:ident) => {
+            &reports.iter().map(|report| report.$field as f64).collect::<Vec<f64>>()
+        };
+    }
+    let whole = |value: f64| thousands(value as u64);
+    let mut table = Table::default();
+    table.text("policy", 0, reports.iter().map(|report| report.policy.clone()));
+    table.contest("avg JCT", 0, Best::Least, values!(avg_jct_s), duration);
+    table.contest("p50 JCT", 7, Best::Least, values!(p50_jct_s), duration);
+    table.contest("p99 JCT", 2, Best::Least, values!(p99_jct_s), duration);
+    table.contest("avg queue", 1, Best::Least, values!(avg_queue_s), duration);
+    table.contest("p99 queue", 4, Best::Least, values!(p99_queue_s), duration);
+    table.contest("makespan", 5, Best::Least, values!(makespan_s), duration);
+    table.contest("in use", 3, Best::Most, values!(utilization), percent);
+    table.contest("preempted", 3, Best::Least, values!(preemptions), whole);
+    if reports.iter().any(|report| report.deadlines_met_pct.is_some()) {
+        let met: Vec<f64> = reports.iter().map(|report| report.deadlines_met_pct.unwrap_or(0.0)).collect();
+        table.contest("deadlines", 4, Best::Most, &met, |met| decimal(met, 1) + "%");
+    }
+    table.contest("finished", 8, Best::Most, values!(finished), whole);
+    table
+}
+
+/// One line about jobs that never ended, however many policies left some behind.
+fn note_stuck(trials: &[Trial]) {
+    let stuck: Vec<&Trial> = trials.iter().filter(|trial| trial.stuck() > 0).collect();
+    let alike =
+        stuck.len() == trials.len() && stuck.windows(2).all(|pair| pair[0].stuck() == pair[1].stuck());
+    match stuck[..] {
+        [] => {}
+        [first, ..] if alike => simulate::note_stuck(first.stuck(), "every policy"),
+        [..] => {
+            let each =
+                stuck.iter().map(|trial| format!("{} ({})", trial.report.policy, thousands(trial.stuck())));
+            let most = stuck.iter().map(|trial| trial.stuck()).max().unwrap_or(0);
+            simulate::note_stuck(most, &each.collect::<Vec<_>>().join(", "));
+        }
+    }
+}
+
+/// What it means, and what to try next.
+fn ending(args: &Args, screen: &Screen, table: &Table, trials: &[Trial]) -> String {
+    let best = match (table.has_best(), screen.colours) {
+        (false, _) => "",
+        (true, true) => "Green: best of its column. ",
+        (true, false) => "*: best of its column. ",
+    };
+    let mut text = screen.prose(&format!("{best}JCT: time from submission to end. Deadlines: share met."));
+    if screen.is_terminal {
+        let cpu: f64 = trials.iter().map(|trial| trial.report.cpu_s).sum();
+        let events: u64 = trials.iter().map(|trial| trial.report.events).sum();
+        let cost = format!("{} in {} s of CPU time.\n", counted(events, "event"), decimal(cpu, 2));
+        text += &screen.dim(&cost);
+    }
+    if let Some(folder) = &args.report {
+        text += &format!("Written: report.md, report.json and jobs.csv in {}\n", folder.display());
+    }
+    let next = match (&args.workload, &args.report) {
+        (None, _) => [
+            ("consort compare --cluster FILE --workload FILE", "your own jobs"),
+            ("consort simulate --help", "what these files look like"),
+        ],
+        (Some(_), None) => [
+            ("consort compare ... --report DIR", "the same with every job, as files"),
+            ("consort simulate ... --policy NAME", "one of them in detail"),
+        ],
+        (Some(_), Some(_)) => [
+            ("consort compare ... --start-delay 30s", "the same when starts take time"),
+            ("consort simulate ... --policy NAME", "one of them in detail"),
+        ],
+    };
+    text += "\nNext:\n";
+    for (command, why) in next {
+        text += &format!("  {}{}  {why}\n", screen.bold(command), " ".repeat(46 - command.len().min(46)));
+    }
+    text
+}

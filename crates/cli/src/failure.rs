@@ -1,0 +1,75 @@
+//! How a command ends when it does not simply end: an exit code and one calm sentence.
+
+use std::fmt;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Why a command did not do what was asked.
+#[derive(Debug)]
+pub enum Failure {
+    /// The thing asked about failed: a check, a story, a run.
+    Failed(String),
+    /// The request was wrong.
+    Request(String),
+    /// The outside broke: disk, permission.
+    Outside(String),
+    /// Whoever read our output has seen enough (`| head`). Nothing is wrong.
+    ReaderLeft,
+}
+
+impl Failure {
+    /// The request was wrong: `subject; remedy`.
+    pub fn request(subject: impl fmt::Display, remedy: impl fmt::Display) -> Self {
+        Failure::Request(format!("{subject}; {remedy}"))
+    }
+
+    /// Something in the file system did not work. Paths that do not exist were the request's mistake, the rest is
+    /// the outside's.
+    pub fn file(path: &std::path::Path, doing: &str, error: &std::io::Error) -> Self {
+        use std::io::ErrorKind::*;
+        let path = path.display();
+        match error.kind() {
+            NotFound => Self::request(format_args!("{path}: there is no such file"), "check the path"),
+            IsADirectory => Self::request(format_args!("{path}: is a folder"), "name a file"),
+            NotADirectory => {
+                Self::request(format_args!("{path}: a part of this path is not a folder"), "check the path")
+            }
+            PermissionDenied => Failure::Outside(format!(
+                "{path}: cannot be {doing}, permission denied; change its permissions or choose another place"
+            )),
+            StorageFull | QuotaExceeded => Failure::Outside(format!(
+                "{path}: cannot be {doing}, the disk is full; make room or choose another place"
+            )),
+            ReadOnlyFilesystem => Failure::Outside(format!(
+                "{path}: cannot be {doing}, the file system is read-only; choose another place"
+            )),
+            _ => Failure::Outside(format!(
+                "{path}: cannot be {doing}: {error}; try again or choose another place"
+            )),
+        }
+    }
+
+    /// Says it on standard error and turns it into the exit code.
+    pub fn report(self) -> ExitCode {
+        let (code, sentence) = match self {
+            Failure::ReaderLeft => return ExitCode::SUCCESS,
+            Failure::Failed(sentence) => (1, sentence),
+            Failure::Request(sentence) => (2, sentence),
+            Failure::Outside(sentence) => (3, sentence),
+        };
+        if !sentence.is_empty() {
+            note(&format!("consort: {sentence}"));
+        }
+        ExitCode::from(code)
+    }
+}
+
+/// A line on standard error. If even that cannot be written, there is nobody left to tell.
+pub fn note(line: &str) {
+    let _ = writeln!(anstream::stderr(), "{}", one_line(line));
+}
+
+/// Text that came from outside must not be able to pretend to be further messages, or to talk to the terminal.
+fn one_line(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+}

@@ -1,0 +1,60 @@
+//! Files that are read: a cluster and a workload, checked before anything runs or is written.
+
+use crate::failure::{Failure, note};
+use consort_sched::{Scheduler, stock};
+use consort_sim::workload::{self, Cluster, ReadError, Workload};
+use consort_types::{Capabilities, Time};
+use std::fs::{self, File};
+use std::path::Path;
+
+/// A cluster that the scheduler accepts.
+pub fn cluster(path: &Path) -> Result<Cluster, Failure> {
+    readable(path)?;
+    let cluster = workload::read_cluster(path).map_err(malformed)?;
+    check(path, &cluster, None)?;
+    Ok(cluster)
+}
+
+/// A workload whose tenants and queues the cluster accepts.
+pub fn workload(path: &Path, cluster: &Cluster) -> Result<Workload, Failure> {
+    readable(path)?;
+    let workload = workload::read_workload(path).map_err(malformed)?;
+    check(path, cluster, Some(&workload))?;
+    if workload.submissions.is_empty() {
+        note(&format!("consort: {}: there is no job in this file, so every figure is zero", path.display()));
+    }
+    Ok(workload)
+}
+
+/// A file's content is not what it should be: the request was wrong.
+pub fn malformed(error: ReadError) -> Failure {
+    Failure::Request(match error.message.contains("expected") {
+        true => error.to_string(),
+        false => format!("{error}; check the file"),
+    })
+}
+
+/// Whether a file can be read at all, in words of our own.
+pub fn readable(path: &Path) -> Result<(), Failure> {
+    let fault = |error: std::io::Error| Failure::file(path, "read", &error);
+    let found = fs::metadata(path).map_err(fault)?;
+    if found.is_dir() {
+        return Err(Failure::request(format_args!("{}: is a folder", path.display()), "name a file"));
+    }
+    // A pipe is left alone: opening it twice would lose what it holds.
+    if found.is_file() { File::open(path).map(drop).map_err(fault) } else { Ok(()) }
+}
+
+/// Offers everything that is set up to a scheduler of its own, which is then thrown away: what would be refused later
+/// is refused now, with the name of the file.
+fn check(path: &Path, cluster: &Cluster, workload: Option<&Workload>) -> Result<(), Failure> {
+    let mut scheduler = Scheduler::new(stock::ALL[0].policy(), Capabilities::default());
+    let more = workload.map(|workload| workload.undeclared(cluster)).unwrap_or_default();
+    for input in cluster.inputs().into_iter().chain(more) {
+        let event = scheduler
+            .accept(Time::ZERO, input)
+            .map_err(|refusal| Failure::Request(format!("{}: {refusal}", path.display())))?;
+        scheduler.apply(&event);
+    }
+    Ok(())
+}

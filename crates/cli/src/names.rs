@@ -1,0 +1,59 @@
+//! Names that people type: found, or refused with the nearest one and all there are.
+
+use crate::failure::Failure;
+use consort_sched::stock::{self, Stock};
+
+/// A stock policy by name.
+pub fn policy(name: &str) -> Result<&'static Stock, Failure> {
+    stock::find(name).ok_or_else(|| unknown("policy", name, stock::ALL.iter().map(|stock| stock.name)))
+}
+
+/// Nothing of this kind is called so.
+pub fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Failure {
+    let known: Vec<&str> = known.into_iter().collect();
+    let all = known.join(", ");
+    let remedy = match nearest(name, &known) {
+        _ if known.is_empty() => "there is none at all".into(),
+        Some(near) => format!("did you mean `{near}`? The names are {all}"),
+        None => format!("the names are {all}"),
+    };
+    Failure::request(format_args!("there is no {what} called `{name}`"), remedy)
+}
+
+/// The name that was probably meant.
+fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    let name = name.to_lowercase();
+    // More letters would make every comparison slow and no suggestion better.
+    if name.is_empty() || name.len() > 100 {
+        return None;
+    }
+    let whole =
+        known.iter().find(|known| name.len() >= 3 && (known.contains(&name) || name.contains(**known)));
+    let close = known
+        .iter()
+        .map(|known| (strsim::damerau_levenshtein(&name, known), known))
+        .filter(|(distance, known)| *distance <= (known.len().max(name.len()) / 3).max(1))
+        .min_by_key(|(distance, _)| *distance);
+    close.map(|(_, known)| known).or(whole).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_the_one_meant() {
+        let known = ["priority", "fifo", "shortest", "shortest-remaining", "las"];
+        for (typed, meant) in [
+            ("fifi", Some("fifo")),
+            ("FIFO", Some("fifo")),
+            ("shortes", Some("shortest")),
+            ("remaining", Some("shortest-remaining")),
+            ("lass", Some("las")),
+            ("banana", None),
+            ("", None),
+        ] {
+            assert_eq!(nearest(typed, &known), meant, "{typed}");
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! `consort simulate`: one workload, one cluster, one policy.
+
+use crate::circumstances::Circumstances;
+use crate::failure::{Failure, note};
+use crate::jobs_csv::JobsCsv;
+use crate::numbers::{counted, decimal, duration, percent, thousands};
+use crate::progress::Progress;
+use crate::screen::{Screen, json, print, print_json};
+use crate::table::Table;
+use crate::{figures, files, inputs, names};
+use consort_sched::stock::Stock;
+use consort_sim::report::Report;
+use consort_sim::run::{self, Outcome};
+use consort_sim::workload::{Cluster, Workload};
+use std::path::{Path, PathBuf};
+
+const EXAMPLES: &str = "\
+Examples:
+  consort simulate --cluster cluster.yaml --workload jobs.yaml --policy las
+  consort simulate --cluster cluster.yaml --workload jobs.csv --policy fifo \\
+      --json
+  consort simulate --cluster cluster.yaml --workload jobs.yaml --policy las \\
+      --start-delay 20s --failed-starts 0.05 --seed 7 --report out
+
+cluster.yaml:
+  nodes:
+    - {name: 'n{}', count: 4, devices: {h200: 8}}
+    - {name: 'm{}', count: 2, devices: {mi300x: 8}}
+
+jobs.yaml (or jobs.csv, with the columns name,at,run,devices and others):
+  - {name: a, at: 0s, devices: 8, kind: h200, run: 1h}
+  - {name: b, at: 10m, devices: 2-8, kind: [h200, mi300x], run: 3h}
+  - {name: c, at: 15m, devices: 1, share: 0.5, run: 20m, estimate: 30m}
+
+The same files, options and seed give the same result on every machine; the
+state hash is there to compare.";
+
+/// Run one workload on one cluster under one policy
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// What the cluster is made of (.yaml, or .csv, also .gz)
+    #[arg(long, value_name = "FILE")]
+    cluster: PathBuf,
+    /// The jobs (.yaml or .csv, also .gz)
+    #[arg(long, value_name = "FILE")]
+    workload: PathBuf,
+    /// Who decides; `consort policies` lists them
+    #[arg(long, value_name = "NAME")]
+    policy: String,
+    /// Seed of everything that is left to chance
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = crate::numbers::seed)]
+    seed: u64,
+    /// Also write report.md, report.json and jobs.csv into this folder
+    #[arg(long, value_name = "DIR")]
+    report: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    circumstances: Circumstances,
+}
+
+/// The command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let stock = names::policy(&args.policy)?;
+    let cluster = inputs::cluster(&args.cluster)?;
+    let workload = inputs::workload(&args.workload, &cluster)?;
+    if let Some(folder) = &args.report {
+        files::folder(folder)?;
+    }
+    let trial = {
+        let progress = Progress::start();
+        Trial::run(&args.circumstances, &cluster, &workload, stock, args.seed, &progress)?
+    };
+    let figures = figures::Run::of(&trial.report);
+    let summary = summary(&trial, stock, cluster.devices());
+    if let Some(folder) = &args.report {
+        let mut jobs = JobsCsv::new();
+        trial.list_jobs(&stem(&args.workload), &workload, &mut jobs);
+        let title = format!("# {} under {}\n\n", stem(&args.workload), stock.name);
+        let text = title + &Table::pairs(["figure", "value"], usize::MAX, &summary).markdown();
+        files::replace(&folder.join("report.md"), text.as_bytes())?;
+        files::replace(&folder.join("report.json"), (json(&figures) + "\n").as_bytes())?;
+        files::replace(&folder.join("jobs.csv"), &jobs.bytes())?;
+    }
+    trial.note_refusals();
+    if trial.stuck() > 0 {
+        note_stuck(trial.stuck(), stock.name);
+    }
+    if args.json {
+        return print_json(&figures);
+    }
+    let screen = Screen::here();
+    print(&Table::pairs(["", ""], screen.width, &summary).show(&screen))?;
+    if let Some(folder) = &args.report {
+        print(&format!("Written: report.md, report.json and jobs.csv in {}\n", folder.display()))?;
+    }
+    Ok(())
+}
+
+/// The name of a file without folder and extensions.
+pub fn stem(path: &Path) -> String {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let plain = name.strip_suffix(".gz").unwrap_or(&name);
+    plain.rsplit_once('.').map_or(plain, |(stem, _)| stem).to_string()
+}
+
+/// One run that came to its end.
+pub struct Trial {
+    /// The figures.
+    pub report: Report,
+    outcome: Outcome,
+}
+
+impl Trial {
+    /// Runs it.
+    pub fn run(
+        circumstances: &Circumstances,
+        cluster: &Cluster,
+        workload: &Workload,
+        stock: &Stock,
+        seed: u64,
+        progress: &Progress,
+    ) -> Result<Self, Failure> {
+        let setup = circumstances.setup(cluster, workload, stock, seed);
+        let jobs = workload.submissions.len() as u64;
+        progress.at(stock.name, 0, jobs);
+        let outcome = run::run(setup, &mut |done| progress.at(stock.name, done, jobs))
+            .map_err(|broken| Failure::Failed(format!("the run under {} broke: {broken}", stock.name)))?;
+        let runs = [(cluster.devices(), outcome)];
+        let report = Report::of(stock.name, seed, &runs);
+        let [(_, outcome)] = runs;
+        Ok(Self { report, outcome })
+    }
+
+    /// Adds its jobs to a table.
+    pub fn list_jobs(&self, case: &str, workload: &Workload, jobs: &mut JobsCsv) {
+        for record in &self.outcome.records {
+            let submission = record.submission.and_then(|index| workload.submissions.get(index));
+            let label = submission.map_or("", |submission| submission.label.as_str());
+            jobs.add(case, &self.report.policy, label, record);
+        }
+    }
+
+    /// Jobs that were submitted and never ended.
+    pub fn stuck(&self) -> u64 {
+        self.outcome.stuck.len() as u64
+    }
+
+    /// Says on standard error how many jobs were refused, and why the first was.
+    pub fn note_refusals(&self) {
+        if let Some(refusal) = self.outcome.refused.first() {
+            let which = match self.report.refused {
+                1 => "1 job was refused".to_string(),
+                number => format!("{} jobs were refused, the first because", thousands(number)),
+            };
+            note(&format!("consort: {which}: {refusal}"));
+        }
+    }
+}
+
+/// Says on standard error how many jobs never ended under whom.
+pub fn note_stuck(number: u64, whom: &str) {
+    let were = if number == 1 { "job was" } else { "jobs were" };
+    note(&format!(
+        "consort: {} {were} still there when nothing more could happen under {whom}: services, or work that waits \
+         for ever; averages leave them out",
+        thousands(number)
+    ));
+}
+
+/// The figures in words, one a line.
+fn summary(trial: &Trial, stock: &Stock, devices: u64) -> Vec<(&'static str, String)> {
+    let report = &trial.report;
+    let spread = |parts: &[(&str, f64)]| {
+        let parts = parts.iter().map(|(what, seconds)| format!("{} {what}", duration(*seconds)));
+        parts.collect::<Vec<_>>().join(", ")
+    };
+    let ended = report.jobs - report.refused - trial.stuck();
+    let mut jobs = format!("{} submitted, {} finished", thousands(report.jobs), thousands(report.finished));
+    let lost = [
+        (ended.saturating_sub(report.finished), "failed"),
+        (report.refused, "refused"),
+        (trial.stuck(), "never ended"),
+    ];
+    for (number, what) in lost.into_iter().filter(|(number, _)| *number > 0) {
+        jobs += &format!(", {} {what}", thousands(number));
+    }
+    let mut lines = vec![
+        ("policy", format!("{}: {}", stock.name, stock.about)),
+        ("jobs", jobs),
+        (
+            "completion time",
+            spread(&[
+                ("on average", report.avg_jct_s),
+                ("median", report.p50_jct_s),
+                ("99th percentile", report.p99_jct_s),
+            ]),
+        ),
+        (
+            "time in queue",
+            spread(&[
+                ("on average", report.avg_queue_s),
+                ("99th percentile", report.p99_queue_s),
+                ("99.9th", report.p999_queue_s),
+            ]),
+        ),
+        ("makespan", duration(report.makespan_s)),
+        (
+            "devices",
+            format!(
+                "{} of {} in use, {} device-hours",
+                percent(report.utilization),
+                thousands(devices),
+                decimal(report.device_hours, 1)
+            ),
+        ),
+        (
+            "interruptions",
+            match report.restarts {
+                0 => "none".into(),
+                all => format!("{}, {} of them preemptions", thousands(all), thousands(report.preemptions)),
+            },
+        ),
+    ];
+    if let Some(met) = report.deadlines_met_pct {
+        lines.push(("deadlines met", decimal(met, 1) + "%"));
+    }
+    lines.push((
+        "planning",
+        format!(
+            "{}, {} ms median, {} ms 99th percentile",
+            counted(report.plan_calls, "plan"),
+            decimal(report.plan_cpu_ms_p50, 3),
+            decimal(report.plan_cpu_ms_p99, 3)
+        ),
+    ));
+    let memory = report.peak_rss_mib.map(|mib| format!(", {} MiB of memory", decimal(mib, 0)));
+    lines.push((
+        "simulation",
+        format!(
+            "{} in {} s of CPU time{}",
+            counted(report.events, "event"),
+            decimal(report.cpu_s, 2),
+            memory.unwrap_or_default()
+        ),
+    ));
+    lines.push(("state hash", figures::state_hash(report)));
+    lines
+}

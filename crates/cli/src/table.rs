@@ -1,0 +1,289 @@
+//! A table that fits where it is shown.
+//!
+//! Columns have an importance; when the screen is too narrow, the least important ones are left out and named below
+//! the table. If even the most important ones do not fit, text is shortened. Numbers stand to the right. The best
+//! value of a column is bold where styles are shown and carries a `*` elsewhere.
+
+use crate::screen::{Screen, wrapped};
+use anstyle::{AnsiColor, Style};
+
+/// Between two columns.
+const GAP: usize = 2;
+
+/// A table.
+#[derive(Default)]
+pub struct Table {
+    columns: Vec<Column>,
+    rows: Vec<Vec<String>>,
+}
+
+/// A column and how to show it.
+pub struct Column {
+    title: &'static str,
+    numbers: bool,
+    /// 0 stays always; the higher, the sooner it is left out.
+    spare: u8,
+    /// By row: whether it holds the best value.
+    best: Vec<bool>,
+}
+
+/// Which value of a column is best.
+#[derive(Clone, Copy)]
+pub enum Best {
+    Least,
+    Most,
+}
+
+impl Table {
+    /// Names and what is to be said about each, in as many lines as it takes on a screen of this width.
+    pub fn pairs(titles: [&'static str; 2], width: usize, pairs: &[(&str, String)]) -> Self {
+        let names = pairs.iter().map(|(name, _)| length(name)).max().unwrap_or(0);
+        let (mut left, mut right) = (vec![], vec![]);
+        for (name, about) in pairs {
+            for (index, line) in
+                wrapped(about, width.saturating_sub(names + GAP).max(16)).into_iter().enumerate()
+            {
+                left.push(if index == 0 { name.to_string() } else { String::new() });
+                right.push(line);
+            }
+        }
+        let mut table = Self::default();
+        table.text(titles[0], 0, left);
+        table.text(titles[1], 0, right);
+        table
+    }
+
+    /// A column of text. `spare` 0 stays always; the higher, the sooner it is left out.
+    pub fn text(&mut self, title: &'static str, spare: u8, cells: impl IntoIterator<Item = String>) {
+        self.column(title, spare, false, cells);
+    }
+
+    /// A column of numbers, already written.
+    pub fn numbers(&mut self, title: &'static str, spare: u8, cells: impl IntoIterator<Item = String>) {
+        self.column(title, spare, true, cells);
+    }
+
+    /// A column of numbers of which the best is marked. A column in which all are equal has no best.
+    pub fn contest(
+        &mut self,
+        title: &'static str,
+        spare: u8,
+        best: Best,
+        values: &[f64],
+        show: impl Fn(f64) -> String,
+    ) {
+        let cells: Vec<String> = values.iter().map(|value| show(*value)).collect();
+        let winner = match best {
+            Best::Least => values.iter().copied().min_by(f64::total_cmp),
+            Best::Most => values.iter().copied().max_by(f64::total_cmp),
+        };
+        let winner = winner.map(show).unwrap_or_default();
+        self.numbers(title, spare, cells.iter().cloned());
+        if let Some(column) = self.columns.last_mut()
+            && cells.iter().any(|cell| *cell != winner)
+        {
+            // What looks equal is marked alike: a reader cannot see the difference.
+            column.best = cells.iter().map(|cell| *cell == winner).collect();
+        }
+    }
+
+    /// Whether any value is marked as the best.
+    pub fn has_best(&self) -> bool {
+        self.columns.iter().any(|column| !column.best.is_empty())
+    }
+
+    fn column(
+        &mut self,
+        title: &'static str,
+        spare: u8,
+        numbers: bool,
+        cells: impl IntoIterator<Item = String>,
+    ) {
+        for (index, cell) in cells.into_iter().enumerate() {
+            if self.rows.len() <= index {
+                self.rows.push(vec![String::new(); self.columns.len()]);
+            }
+            self.rows[index].push(cell);
+        }
+        self.columns.push(Column { title, numbers, spare, best: vec![] });
+        self.rows.iter_mut().for_each(|row| row.resize(self.columns.len(), String::new()));
+    }
+
+    /// For a screen.
+    pub fn show(&self, screen: &Screen) -> String {
+        let stars = !screen.colours;
+        let mut shown: Vec<usize> = (0..self.columns.len()).collect();
+        let mut widths: Vec<usize> = shown.iter().map(|&column| self.width(column, stars)).collect();
+        let total = |shown: &[usize], widths: &[usize]| {
+            shown.iter().map(|&column| widths[column]).sum::<usize>() + GAP * shown.len().saturating_sub(1)
+        };
+        let mut hidden = vec![];
+        while total(&shown, &widths) > screen.width {
+            // The last of the least important: neighbours to the left usually carry more.
+            let spare = |position: &usize| self.columns[shown[*position]].spare;
+            let Some(position) = (0..shown.len()).max_by_key(|position| (spare(position), *position)) else {
+                break;
+            };
+            if spare(&position) == 0 {
+                break;
+            }
+            hidden.push(shown.remove(position));
+        }
+        // Still too wide: the widest text gives way, down to a few letters.
+        let texts: Vec<usize> =
+            shown.iter().copied().filter(|&column| !self.columns[column].numbers).collect();
+        while total(&shown, &widths) > screen.width {
+            let Some(&widest) = texts.iter().max_by_key(|&&column| widths[column]) else { break };
+            if widths[widest] <= 8 {
+                break;
+            }
+            widths[widest] -= 1;
+        }
+        let mut text = String::new();
+        let titles: Vec<String> = self.columns.iter().map(|column| column.title.to_string()).collect();
+        if titles.iter().any(|title| !title.is_empty()) {
+            text += &self.line(&shown, &widths, &titles, None, screen);
+            text += &screen.dim(&"─".repeat(total(&shown, &widths).min(screen.width)));
+            text.push('\n');
+        }
+        for (index, row) in self.rows.iter().enumerate() {
+            text += &self.line(&shown, &widths, row, Some(index), screen);
+        }
+        if !hidden.is_empty() {
+            hidden.sort_unstable();
+            let names: Vec<&str> = hidden.iter().map(|&column| self.columns[column].title).collect();
+            let remedy = if screen.is_terminal { "a wider window or --json shows" } else { "--json has" };
+            let them = if names.len() == 1 { "it" } else { "them" };
+            text += &screen.dim(&screen.prose(&format!("Left out: {}; {remedy} {them}.", names.join(", "))));
+        }
+        text
+    }
+
+    /// With every column, for a file.
+    pub fn markdown(&self) -> String {
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let mut text = line(self.columns.iter().map(|column| column.title.to_string()).collect());
+        text += &line(
+            self.columns.iter().map(|column| if column.numbers { "---:" } else { "---" }.into()).collect(),
+        );
+        for (index, row) in self.rows.iter().enumerate() {
+            let cell = |(column, cell): (&Column, &String)| {
+                let cell = cell.replace('|', "\\|");
+                if column.is_best(index) { format!("**{cell}**") } else { cell }
+            };
+            text += &line(self.columns.iter().zip(row).map(cell).collect());
+        }
+        text
+    }
+
+    fn width(&self, column: usize, stars: bool) -> usize {
+        let cells = self.rows.iter().map(|row| length(&row[column])).max().unwrap_or(0);
+        // Digits stay below each other, so every cell of a column with stars has room for one.
+        let star = usize::from(stars && !self.columns[column].best.is_empty());
+        length(self.columns[column].title).max(cells + star)
+    }
+
+    fn line(
+        &self,
+        shown: &[usize],
+        widths: &[usize],
+        cells: &[String],
+        row: Option<usize>,
+        screen: &Screen,
+    ) -> String {
+        let mut text = String::new();
+        for (position, &index) in shown.iter().enumerate() {
+            let column = &self.columns[index];
+            let mut cell = shortened(&cells[index], widths[index]);
+            let best = row.is_some_and(|row| column.is_best(row));
+            if !screen.colours && !column.best.is_empty() && row.is_some() {
+                cell.push(if best { '*' } else { ' ' });
+            }
+            let padding = " ".repeat(widths[index].saturating_sub(length(&cell)));
+            if best && screen.colours {
+                cell = screen.styled(AnsiColor::Green.on_default().bold(), &cell);
+            } else if row.is_none() {
+                cell = screen.styled(Style::new().bold(), &cell);
+            }
+            text += &" ".repeat(if position == 0 { 0 } else { GAP });
+            text += &if column.numbers { padding + &cell } else { cell + &padding };
+        }
+        text.truncate(text.trim_end_matches(' ').len());
+        text + "\n"
+    }
+}
+
+impl Column {
+    fn is_best(&self, row: usize) -> bool {
+        self.best.get(row).copied().unwrap_or(false)
+    }
+}
+
+fn length(text: &str) -> usize {
+    text.chars().count()
+}
+
+fn shortened(text: &str, width: usize) -> String {
+    if length(text) <= width {
+        return text.into();
+    }
+    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> Table {
+        let mut table = Table::default();
+        table.text("policy", 0, ["fifo".into(), "shortest".into()]);
+        table.contest("avg JCT", 1, Best::Least, &[20.0, 9.0], |value| format!("{value}s"));
+        table.contest("alike", 3, Best::Most, &[1.0, 1.0], |value| value.to_string());
+        table.numbers("plans", 2, ["1".into(), "1,000".into()]);
+        table
+    }
+
+    fn piped(width: usize) -> Screen {
+        Screen { width, colours: false, is_terminal: false }
+    }
+
+    #[test]
+    fn numbers_stand_to_the_right_and_the_best_has_a_star() {
+        let shown = table().show(&piped(120));
+        let lines: Vec<&str> = shown.lines().collect();
+        assert_eq!(lines[0], "policy    avg JCT  alike  plans");
+        assert_eq!(lines[2], "fifo         20s       1      1");
+        assert_eq!(lines[3], "shortest      9s*      1  1,000");
+    }
+
+    #[test]
+    fn a_narrow_screen_loses_the_least_important_column_first_and_says_so() {
+        let shown = table().show(&piped(26));
+        assert!(shown.starts_with("policy    avg JCT  plans\n"), "{shown}");
+        assert!(shown.replace('\n', " ").contains("Left out: alike; --json has it."), "{shown}");
+        let shown = table().show(&piped(12));
+        assert!(shown.starts_with("policy\n"), "{shown}");
+        assert!(shown.replace('\n', " ").contains("alike, plans; --json has them."), "{shown}");
+    }
+
+    #[test]
+    fn long_text_is_shortened_when_nothing_else_can_go() {
+        let mut table = Table::default();
+        table.text("about", 0, ["a long sentence about something".into()]);
+        assert_eq!(table.show(&piped(10)).lines().last(), Some("a long se…"));
+    }
+
+    #[test]
+    fn styles_replace_stars() {
+        let screen = Screen { width: 80, colours: true, is_terminal: true };
+        let shown = table().show(&screen);
+        assert!(shown.contains("\u{1b}[1m") && !shown.contains('*'), "{shown:?}");
+    }
+
+    #[test]
+    fn markdown_has_every_column() {
+        let text = table().markdown();
+        assert!(text.starts_with("| policy | avg JCT | alike | plans |\n| --- | ---: | ---: | ---: |\n"));
+        assert!(text.contains("| shortest | **9s** | 1 | 1,000 |"), "{text}");
+    }
+}
