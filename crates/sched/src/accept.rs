@@ -297,7 +297,11 @@ impl Scheduler {
 
     fn accept_news(&self, id: AllocationId, is_right: impl Fn(Phase) -> bool, right: &str) -> Verdict {
         match self.state.jobs.allocation(id) {
-            None => refuse(Rule::Stale, format!("allocation {id} is over"), "news about it is ignored"),
+            None => {
+                let is_ahead = self.state.jobs.ask(id.ask).is_some_and(|ask| ask.attempt < id.attempt);
+                let what = if is_ahead { "was never granted" } else { "is over" };
+                refuse(Rule::Stale, format!("allocation {id} {what}"), "news about it is ignored")
+            }
             Some(found) if !is_right(found.phase) => {
                 refuse(Rule::Stale, format!("allocation {id} is not {right}"), "news about it is ignored")
             }

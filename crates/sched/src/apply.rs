@@ -29,7 +29,7 @@ impl Scheduler {
     }
 
     fn apply_input(&mut self, input: &Input) {
-        self.stirred |= !matches!(input, Input::Started(_)) || self.policy.heeds_starts();
+        self.stirred |= !matches!(input, Input::Started(_));
         match input {
             Input::Configure(settings) => {
                 self.state.cluster.settings = settings.clone();

@@ -151,25 +151,38 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// The least an ask could take of each kind it accepts, in thousandths of a device.
-    pub fn least_needs(&self, ask: &AskView<'_>) -> Vec<(KindId, u64)> {
-        self.least_needs_of_roles(ask).flatten().collect()
+    /// For each role of an ask, the least it could take of each kind it accepts, in thousandths of a device.
+    pub fn needs_by_role(&self, ask: &AskView<'_>) -> Vec<Vec<(KindId, u64)>> {
+        let cluster = &self.state.cluster;
+        let roles = ask.class().roles.iter().map(|role| {
+            let shapes = role.shapes.iter().flat_map(|shape| {
+                let share = u64::from(role.count.min) * u64::from(shape.devices) * u64::from(shape.share);
+                let kinds = shape.kinds(cluster).filter(|&kind| shape.suits(cluster, kind));
+                kinds.map(move |kind| (kind, share))
+            });
+            shapes.collect()
+        });
+        roles.collect()
     }
 
-    /// The same, role by role.
-    pub(crate) fn least_needs_of_roles(
-        &self,
-        ask: &AskView<'a>,
-    ) -> impl Iterator<Item = Vec<(KindId, u64)>> + use<'a> {
+    /// The same without regard to roles.
+    pub fn least_needs(&self, ask: &AskView<'_>) -> Vec<(KindId, u64)> {
+        self.needs_by_role(ask).into_iter().flatten().collect()
+    }
+
+    /// Devices of these kinds that nobody of ours holds and that still cannot be granted: those on nodes that take no
+    /// new work, and those in foreign hands.
+    pub(crate) fn out_of_reach(&self, kinds: &BTreeSet<KindId>) -> (u32, u32) {
         let cluster = &self.state.cluster;
-        ask.class().roles.iter().map(move |role| {
-            let mut needs = vec![];
-            for shape in &role.shapes {
-                let share = u64::from(role.count.min) * u64::from(shape.devices) * u64::from(shape.share);
-                needs.extend(shape.kinds(cluster).map(|kind| (kind, share)));
+        let (mut closed, mut foreign) = (0, 0);
+        for node in &cluster.nodes {
+            let devices = node.devices().map(|id| &cluster.devices[id as usize]);
+            for device in devices.filter(|device| device.held == 0 && kinds.contains(&device.kind)) {
+                closed += u32::from(!node.usable());
+                foreign += u32::from(node.usable() && device.foreign > 0);
             }
-            needs
-        })
+        }
+        (closed, foreign)
     }
 
     // -- the waiting line

@@ -7,8 +7,9 @@ use crate::belief::length;
 use crate::draft::Draft;
 use crate::scheduler::Scheduler;
 use crate::state::jobs::{AskState, Job, Last, Phase};
-use crate::view::{AskView, View};
+use crate::view::{AskView, Doing, View};
 use consort_types::*;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Scheduler {
     /// Why a living job is where it is; `None` when there is no such job alive. Asks of one stage that are in the
@@ -88,17 +89,18 @@ fn last_words(last: &Last) -> String {
 pub(crate) fn ceiling(draft: &Draft<'_>, ask: &AskView<'_>) -> Option<Reason> {
     let view = draft.view();
     // What the roles before take of each kind, as a placement would.
-    let mut taken: std::collections::BTreeMap<KindId, u64> = Default::default();
-    for needs in draft.least_needs_of_roles(ask) {
+    let mut taken: BTreeMap<KindId, u64> = BTreeMap::new();
+    for options in draft.needs_by_role(ask) {
         let mut first = None;
-        let open = needs.into_iter().find(|&(kind, needs)| {
-            let in_use = draft.standing(ask.tenant(), kind) + taken.get(&kind).copied().unwrap_or(0);
+        let open = options.into_iter().find(|&(kind, needs)| {
+            let needs = needs + taken.get(&kind).copied().unwrap_or(0);
+            let in_use = draft.standing(ask.tenant(), kind);
             let account = view.account(ask.tenant(), kind);
             let closed = account.ceiling.filter(|&ceiling| in_use + needs > ceiling);
             if let Some(ceiling) = closed {
                 first.get_or_insert_with(|| Reason::Ceiling {
                     tenant: ask.spec().tenant.clone(),
-                    kind: view.kinds().nth(kind.index()).expect("a known kind").1.name.clone(),
+                    kind: kind_name(&view, kind),
                     ceiling: (ceiling / 1000) as u32,
                     in_use,
                     needs,
@@ -114,42 +116,69 @@ pub(crate) fn ceiling(draft: &Draft<'_>, ask: &AskView<'_>) -> Option<Reason> {
     None
 }
 
+/// What the other roles take of a kind because they accept no other.
+fn unavoidable(roles: &[Vec<(KindId, u64)>], but: usize, kind: KindId) -> u64 {
+    let others = roles.iter().enumerate().filter(|&(role, _)| role != but);
+    let only = |options: &Vec<(KindId, u64)>| match options[..] {
+        [(only, needs)] if only == kind => needs,
+        _ => 0,
+    };
+    others.map(|(_, options)| only(options)).sum()
+}
+
+fn kind_name(view: &View<'_>, kind: KindId) -> String {
+    view.kinds().nth(kind.index()).map_or(String::new(), |(_, spec)| spec.name.clone())
+}
+
 /// What is missing, and who has it.
 pub(crate) fn no_room(draft: &Draft<'_>, ask: &AskView<'_>) -> Reason {
-    let view = draft.view();
-    let needs = draft.least_needs(ask);
-    let free: u32 = {
-        let mut kinds: Vec<KindId> = needs.iter().map(|need| need.0).collect();
-        kinds.sort_unstable();
-        kinds.dedup();
-        kinds.iter().map(|&kind| draft.free().total(kind)).sum()
-    };
-    let enough =
-        needs.iter().any(|&(kind, share)| u64::from(draft.free().total(kind)) * u64::from(WHOLE) >= share);
-    let mut holders = holders(&view, draft, &needs, ask);
-    holders.sort_by_key(|(about, id, _)| (about.is_none(), *about, *id));
+    let (view, roles) = (draft.view(), draft.needs_by_role(ask));
+    let kinds: BTreeSet<KindId> = roles.iter().flatten().map(|need| need.0).collect();
+    let free = |kind: KindId| u64::from(draft.free().total(kind)) * u64::from(WHOLE);
+    let enough = roles.iter().enumerate().all(|(role, options)| {
+        options.iter().any(|&(kind, needs)| needs + unavoidable(&roles, role, kind) <= free(kind))
+    });
+    let mut holders = holders(&view, draft, &kinds, ask);
+    holders.sort_by_key(|(until, id, _)| (until.is_none(), *until, *id));
     let stage = &ask.spec().stages[usize::from(ask.id().stage)];
+    let (closed, foreign) = draft.out_of_reach(&kinds);
     Reason::NoRoom {
         needs: stage.roles.iter().map(in_words).collect::<Vec<_>>().join(" and "),
-        free,
+        free: kinds.iter().map(|&kind| (kind_name(&view, kind), draft.free().total(kind))).collect(),
+        closed,
+        foreign,
         scattered: enough,
         holders: holders.into_iter().map(|(_, _, holder)| holder).collect(),
     }
 }
 
-type Rank = (Option<Span>, AskId, Holder);
+type Rank = (Option<Time>, AskId, Holder);
 
-fn holders(view: &View<'_>, draft: &Draft<'_>, needs: &[(KindId, u64)], ask: &AskView<'_>) -> Vec<Rank> {
-    let wanted = |grant: &&Grant| needs.iter().any(|need| need.0 == view.kind_of(grant.device));
-    let others = view.granted().filter(|id| *id != ask.id()).filter_map(|id| view.ask(id));
-    others
-        .filter_map(|other| {
-            let devices = other.grants().iter().filter(wanted).count() as u32;
-            let about = length::remaining(view, other.id(), draft.now());
-            let holder = Holder { name: other.spec().name.clone(), devices, about };
-            (devices > 0).then_some((about, other.id(), holder))
-        })
-        .collect()
+fn holders(view: &View<'_>, draft: &Draft<'_>, kinds: &BTreeSet<KindId>, ask: &AskView<'_>) -> Vec<Rank> {
+    let wanted = |grant: &&Grant| kinds.contains(&view.kind_of(grant.device));
+    let others = || view.granted().filter(|id| *id != ask.id()).filter_map(|id| view.ask(id));
+    let planned = others().filter(|other| other.doing() == Doing::Planned);
+    let promised: BTreeSet<DeviceId> =
+        planned.flat_map(|other| other.grants()).map(|grant| grant.device).collect();
+    let mut ranks: Vec<Rank> = vec![];
+    for other in others() {
+        // What is on its way out counts for whom it is promised to, and otherwise comes back about now.
+        let leaves = other.doing() == Doing::Releasing;
+        let grants = other.grants().iter().filter(|grant| !(leaves && promised.contains(&grant.device)));
+        let devices = grants.filter(wanted).count() as u32;
+        let left = if leaves { Some(Span::ZERO) } else { length::remaining(view, other.id(), draft.now()) };
+        let until = left.map(|left| draft.now() + left);
+        match ranks.last_mut() {
+            _ if devices == 0 => {}
+            // Tasks of one bag that end together are told once.
+            Some(last) if last.1.job == other.id().job && last.0 == until => last.2.devices += devices,
+            _ => {
+                let holder = Holder { name: other.spec().name.clone(), devices, until };
+                ranks.push((until, other.id(), holder));
+            }
+        }
+    }
+    ranks
 }
 
 /// `16 h200`, `2 x 8 h200 within nvlink`, `0.5 of a t4`, `4 to 8 a100 or 8 v100`.
@@ -159,17 +188,29 @@ fn in_words(role: &Role) -> String {
         Count { min, max } => format!("{min} to {max}"),
     };
     let shapes = role.shapes.iter().map(|shape| {
-        let kind = shape.kind.as_deref().unwrap_or("devices");
+        let any = if count == "1" && shape.devices == 1 { "device" } else { "devices" };
+        let kind = shape.kind.as_deref().unwrap_or(any);
         let what = match (shape.devices, shape.share, count.as_str()) {
             (1, WHOLE, _) => format!("{count} {kind}"),
             (1, share, "1") => format!("{} of a {kind}", f64::from(share) / f64::from(WHOLE)),
             (1, share, _) => format!("{count} x {} of a {kind}", f64::from(share) / f64::from(WHOLE)),
             (devices, ..) => format!("{count} x {devices} {kind}"),
         };
-        match &shape.within {
-            Some(within) => format!("{what} within {within}"),
-            None => what,
-        }
+        let memory = match shape.memory_bytes {
+            0 => String::new(),
+            bytes => format!(" with {}", gib(bytes)),
+        };
+        let within = shape.within.as_ref().map(|within| format!(" within {within}")).unwrap_or_default();
+        format!("{what}{memory}{within}")
     });
     shapes.collect::<Vec<_>>().join(" or ")
+}
+
+/// Memory as people say it.
+pub(crate) fn gib(bytes: u64) -> String {
+    let tenths = (u128::from(bytes) * 10).div_ceil(1 << 30);
+    match (tenths / 10, tenths % 10) {
+        (whole, 0) => format!("{whole} GiB"),
+        (whole, tenth) => format!("{whole}.{tenth} GiB"),
+    }
 }

@@ -29,10 +29,17 @@ impl Scheduler {
             self.rejections.push(broken);
             plan = Plan { based_on: plan.based_on, ..Plan::default() };
         }
+        plan.wake_at = [plan.wake_at, self.wake_at(now)].into_iter().flatten().min();
+        plan
+    }
+
+    /// When time alone could change the answer, as far as the state tells. Part of every plan; to be asked again after
+    /// something has started, which is no reason to plan but begins time limits and service.
+    pub fn wake_at(&self, now: Time) -> Option<Time> {
         let suspect = self.state.cluster.suspects.first().map(|&(at, _)| at);
         let limit = self.state.jobs.limits.first().map(|&(at, _)| at);
-        plan.wake_at = [plan.wake_at, suspect, limit].into_iter().flatten().min();
-        plan
+        let change = self.policy.next_change(&self.view(), now).filter(|&at| at > now && at != Time::NEVER);
+        [suspect, limit, change].into_iter().flatten().min()
     }
 
     fn due(&self, now: Time) -> Vec<Move> {

@@ -17,6 +17,8 @@ pub use reclaim::Reclaim;
 pub use size::Size;
 
 use crate::draft::Draft;
+use crate::view::View;
+use consort_types::Time;
 
 /// A pure opinion about what should change.
 ///
@@ -26,12 +28,12 @@ pub trait Policy: Send + Sync {
     /// What people call it.
     fn name(&self) -> &str;
 
-    /// Whether the news that something has come up may change its mind, or the time at which it wants to be asked
-    /// again. Whoever says no is asked half as often.
-    fn heeds_starts(&self) -> bool {
-        true
-    }
-
     /// Fills a draft. It need not be careful: the draft refuses overlaps and `check` judges the result.
     fn fill(&self, draft: &mut Draft<'_>);
+
+    /// When time alone next changes its mind about what runs and waits, if it does. Asked after every plan, and again
+    /// when something has started, since only then it is known since when it runs.
+    fn next_change(&self, _view: &View<'_>, _now: Time) -> Option<Time> {
+        None
+    }
 }

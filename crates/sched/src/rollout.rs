@@ -38,6 +38,8 @@ pub struct Rollout<W> {
     /// Inputs accepted, refused, and plans committed so far.
     pub events: u64,
     inputs: Vec<Input>,
+    /// Whether something started since the last plan.
+    started: bool,
 }
 
 impl<W: World> Rollout<W> {
@@ -48,7 +50,7 @@ impl<W: World> Rollout<W> {
         if !desires.is_empty() {
             world.desire(now, &desires);
         }
-        Rollout { scheduler, world, wake_at: None, plan_calls: 0, events: 0, inputs: vec![] }
+        Rollout { scheduler, world, wake_at: None, plan_calls: 0, events: 0, inputs: vec![], started: false }
     }
 
     /// The next instant at which anything can happen.
@@ -83,6 +85,9 @@ impl<W: World> Rollout<W> {
             if self.scheduler.is_stirred() {
                 self.plan(now, watch);
             } else if self.world.next_at().is_none_or(|at| at > now) {
+                if std::mem::take(&mut self.started) {
+                    self.wake_at = [self.wake_at, self.scheduler.wake_at(now)].into_iter().flatten().min();
+                }
                 return Some(now);
             }
         }
@@ -91,6 +96,7 @@ impl<W: World> Rollout<W> {
     /// One input, through `accept` and `apply`.
     pub fn input(&mut self, now: Time, input: Input, watch: &mut impl Watch) {
         self.events += 1;
+        self.started |= matches!(input, Input::Started(_));
         match self.scheduler.accept(now, input.clone()) {
             Err(refusal) => {
                 self.world.refused(now, &input, &refusal);
@@ -105,7 +111,7 @@ impl<W: World> Rollout<W> {
         let plan = self.scheduler.plan(now);
         self.plan_calls += 1;
         watch.planned(&plan);
-        self.wake_at = plan.wake_at;
+        (self.wake_at, self.started) = (plan.wake_at, false);
         if !plan.is_empty() {
             self.events += 1;
             let at = now.max(self.scheduler.view().now());

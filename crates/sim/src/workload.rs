@@ -22,10 +22,10 @@ pub mod job_csv;
 pub mod job_list;
 pub mod limits;
 pub mod read;
-mod read_error;
+pub(crate) mod read_error;
 mod table;
 pub mod tiresias;
-mod value;
+pub(crate) mod value;
 mod yaml;
 
 pub use read::{read_cluster, read_workload};

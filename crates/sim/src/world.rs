@@ -6,10 +6,12 @@
 //! Work survives an interruption: what was done stays done, and the job's restart cost is added. An elastic ask that
 //! runs at part of its width takes longer in proportion.
 
+mod act;
 mod faults;
 mod node;
 mod workers;
 
+pub use act::{Act, Attempt, Request};
 pub use faults::{Delays, Faults};
 
 use crate::dice::Dice;
@@ -39,29 +41,14 @@ pub struct VirtualWorld {
     live: BTreeMap<AllocationId, Live>,
     /// Work left of asks that were interrupted.
     left: BTreeMap<AskId, Span>,
+    /// By submission: how many of its next starts are refused.
+    refusals: BTreeMap<u32, u32>,
     nodes: Nodes,
     workers: Workers,
     /// Starts refused, news late, news twice.
     broken: [u64; 3],
     agenda: BinaryHeap<Reverse<(Time, u64, Happening)>>,
     said: u64,
-}
-
-/// Something that somebody does at a given time.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Act {
-    /// A submission, by position.
-    Submit(u32),
-    /// Whatever input.
-    Say(Input),
-    /// A node dies: its work is gone, and it falls silent.
-    Die(NodeId),
-    /// A node is cut off for a while: its work goes on until its lease runs out, its news waits.
-    CutOff(NodeId, Span),
-    /// A silent node is repaired: it is known to be empty, and joins again. Nothing happens to one that is well.
-    Repair(NodeId),
-    /// The same, and meanwhile somebody put other devices into it.
-    Refit(NodeId, Vec<DeviceGroup>),
 }
 
 /// What will be true at some time.
@@ -116,6 +103,7 @@ impl VirtualWorld {
             unanswered: vec![],
             live: BTreeMap::new(),
             left: BTreeMap::new(),
+            refusals: BTreeMap::new(),
             nodes: Nodes::new(cluster),
             workers: Workers::default(),
             broken: [0; 3],
@@ -177,6 +165,13 @@ impl VirtualWorld {
     /// the scheduler is wrong.
     pub fn overlaps(&self) -> &[String] {
         self.workers.overlaps()
+    }
+
+    /// The same with exactly these acts, submissions among them. Acts of one instant happen in the order given.
+    pub fn scripted(mut self, acts: impl IntoIterator<Item = (Time, Act)>) -> Self {
+        self.script = acts.into_iter().collect();
+        self.script.make_contiguous().sort_by_key(|(at, _)| *at);
+        self
     }
 
     /// The job that a submission became, if it was accepted.
@@ -298,17 +293,6 @@ impl VirtualWorld {
         }
     }
 
-    fn act(&mut self, now: Time, act: Act, inputs: &mut Vec<Input>) {
-        match act {
-            Act::Say(input) => inputs.push(input),
-            Act::Submit(index) => self.submit(index, inputs),
-            Act::Die(node) => self.die(now, node, inputs),
-            Act::CutOff(node, span) => self.cut_off(now, node, span, inputs),
-            Act::Repair(node) => self.repair(now, node, None, inputs),
-            Act::Refit(node, devices) => self.repair(now, node, Some(devices), inputs),
-        }
-    }
-
     fn submit(&mut self, index: u32, inputs: &mut Vec<Input>) {
         let submission = &self.submissions[index as usize];
         let mut spec = submission.spec.clone();
@@ -324,11 +308,6 @@ impl VirtualWorld {
         self.jobs.push(index);
         self.unanswered.push((spec.clone(), index));
         inputs.push(Input::Submit(spec));
-    }
-
-    /// Whether an act must wait until what was said before has been answered: it names jobs by their ids.
-    fn depends(&self, act: &Act) -> bool {
-        matches!(act, Act::Submit(index) if !self.submissions[*index as usize].after.is_empty())
     }
 }
 
@@ -376,7 +355,7 @@ impl World for VirtualWorld {
                     self.broken[0] += 1;
                     self.say(
                         now,
-                        Input::StartRefused { allocation: id, why: "no such luck today".into() },
+                        Input::StartRefused { allocation: id, why: "the node could not start it".into() },
                         inputs,
                     );
                 }
@@ -398,19 +377,15 @@ impl World for VirtualWorld {
     }
 
     fn refused(&mut self, _now: Time, input: &Input, _refusal: &Refusal) {
-        match input {
-            Input::Submit(spec) => {
-                // Everything after it in this batch moves up by one.
-                let same = |entry: &&(Arc<JobSpec>, u32)| Arc::ptr_eq(&entry.0, spec);
-                let Some(&(_, index)) = self.unanswered.iter().find(same) else { return };
-                let position = self.jobs.iter().rposition(|&job| job == index).expect("we submitted it");
-                self.jobs.remove(position);
-                self.ids[index as usize] = None;
-                for (job, &index) in self.jobs.iter().enumerate().skip(position) {
-                    self.ids[index as usize] = Some(JobId(job as u64));
-                }
-            }
-            _ => {}
+        let Input::Submit(spec) = input else { return };
+        // Everything after it in this batch moves up by one.
+        let same = |entry: &&(Arc<JobSpec>, u32)| Arc::ptr_eq(&entry.0, spec);
+        let Some(&(_, index)) = self.unanswered.iter().find(same) else { return };
+        let position = self.jobs.iter().rposition(|&job| job == index).expect("we submitted it");
+        self.jobs.remove(position);
+        self.ids[index as usize] = None;
+        for (job, &index) in self.jobs.iter().enumerate().skip(position) {
+            self.ids[index as usize] = Some(JobId(job as u64));
         }
     }
 }

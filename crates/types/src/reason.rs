@@ -1,7 +1,7 @@
 //! Why something is not running now. Nothing is wrong; it is just not its turn, or there is no room.
 
 use crate::id::{AllocationId, AskId, JobId};
-use crate::time::{Span, Time};
+use crate::time::Time;
 use std::fmt;
 
 /// What `explain` answers about one job.
@@ -68,8 +68,12 @@ pub enum Reason {
     NoRoom {
         /// What it needs, in words: `16 h200`.
         needs: String,
-        /// Free devices that would do, were there enough or in the right place.
-        free: u32,
+        /// Free devices that would do, were there enough or in the right place; by kind.
+        free: Vec<(String, u32)>,
+        /// The same on nodes that take no new work just now.
+        closed: u32,
+        /// The same in the hands of somebody we do not schedule.
+        foreign: u32,
         /// Set when enough are free, but not together or not with enough memory.
         scattered: bool,
         /// Who holds what it could use, soonest to end first.
@@ -88,8 +92,8 @@ pub struct Holder {
     pub name: String,
     /// How many.
     pub devices: u32,
-    /// How much longer, as far as we believe.
-    pub about: Option<Span>,
+    /// When it ends, as far as we believe.
+    pub until: Option<Time>,
 }
 
 impl fmt::Display for Reason {
@@ -110,21 +114,37 @@ impl fmt::Display for Reason {
                 Devices(*needs)
             ),
             Reason::Behind { name, queue, .. } => write!(f, "is behind {name} in queue {queue}"),
-            Reason::NoRoom { needs, free, scattered, holders } => {
-                write!(f, "needs {needs}, {free} free")?;
+            Reason::NoRoom { needs, free, closed, foreign, scattered, holders } => {
+                write!(f, "needs {needs}, ")?;
+                match free.as_slice() {
+                    [] => f.write_str("0 free")?,
+                    [(_, count)] => write!(f, "{count} free")?,
+                    kinds => {
+                        let kinds = kinds.iter().map(|(kind, count)| format!("{count} {kind}"));
+                        write!(f, "{} free", kinds.collect::<Vec<_>>().join(" and "))?;
+                    }
+                }
                 if *scattered {
                     f.write_str(" but not together")?;
                 }
                 for holder in holders.iter().take(3) {
                     write!(f, ", {} held by {}", holder.devices, holder.name)?;
-                    if let Some(about) = holder.about {
-                        write!(f, " until about {about}")?;
+                    if let Some(until) = holder.until {
+                        write!(f, " until about {until}")?;
                     }
                 }
                 match holders.len().saturating_sub(3) {
-                    0 => Ok(()),
-                    more => write!(f, ", and {more} more"),
+                    0 => {}
+                    1 => f.write_str(", and more by another")?,
+                    more => write!(f, ", and more by {more} others")?,
                 }
+                if *foreign > 0 {
+                    write!(f, ", {foreign} in use by somebody else")?;
+                }
+                if *closed > 0 {
+                    write!(f, ", {closed} on nodes that take no new work")?;
+                }
+                Ok(())
             }
             Reason::Promised(from) => write!(f, "has been promised devices that {} gives back", list(from)),
             Reason::NotReached => f.write_str("has not been considered yet"),

@@ -3,6 +3,7 @@
 use super::{Verdict, refuse};
 use crate::class::{Class, ClassShape};
 use crate::draft::Draft;
+use crate::explain::gib;
 use crate::free::Free;
 use crate::lines::Lines;
 use crate::policy::place::{Consolidated, Need, Place};
@@ -66,13 +67,12 @@ impl Scheduler {
             |shape: &ClassShape| shape.kinds(cluster).all(|kind| !shape.suits(cluster, kind));
         if let Some(shape) = shapes.iter().find(|shape| without_memory(shape)) {
             let largest = shape.kinds(cluster).max_by_key(|&kind| cluster.memory(kind));
-            let subject =
-                format!("{who} asks for {} bytes of memory on each device of {wanted}", shape.memory_bytes);
+            let subject = format!("{who} asks for {} of memory on each {wanted}", gib(shape.memory_bytes));
             return refuse(
                 Rule::NeverFits,
                 subject,
                 match largest {
-                    Some(kind) => format!("{} has {} bytes", kind_name(kind), cluster.memory(kind)),
+                    Some(kind) => format!("{} has {}", kind_name(kind), gib(cluster.memory(kind))),
                     None => "no kind of device is known yet".into(),
                 },
             );
@@ -83,7 +83,7 @@ impl Scheduler {
             (devices, _) => format!(" with {devices} devices each on one node"),
         };
         let within =
-            role.shapes[0].within.as_ref().map(|within| format!(" within one {within}")).unwrap_or_default();
+            role.shapes[0].within.as_ref().map(|within| format!(" within {within}")).unwrap_or_default();
         let subject = format!(
             "{who} asks for a gang of {asked} on {wanted}{each}{within}, this cluster could hold {most}"
         );

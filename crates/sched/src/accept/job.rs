@@ -211,37 +211,45 @@ impl Scheduler {
         if self.state.ledger.tenant(tenant).spec.quotas.is_empty() {
             return Ok(());
         }
-        for role in &stage.roles {
-            let mut closed = None;
-            for shape in &role.shapes {
-                let Some(kind) = shape.kind.as_ref().and_then(|kind| self.state.cluster.kind(kind)) else {
-                    closed = None; // any kind: some may have no ceiling; the plan decides
-                    break;
-                };
-                let needs = u64::from(role.count.min) * u64::from(shape.devices) * u64::from(shape.share);
-                match self.state.ledger.account(tenant, kind).ceiling {
-                    Some(ceiling) if needs > ceiling => closed = Some((shape, ceiling)),
-                    _ => {
-                        closed = None;
-                        break;
-                    }
-                }
-            }
-            if let Some((shape, ceiling)) = closed {
-                let kind = shape.kind.as_deref().unwrap_or("devices");
-                let fits = ceiling / (u64::from(shape.devices) * u64::from(shape.share));
-                let asked = role.count.min;
-                let subject = format!(
-                    "{who} asks for {asked} members on {kind}, tenant {} may use {} {kind}",
-                    spec.tenant,
-                    ceiling / 1000
+        let needs = |role: &Role, shape: &Shape| {
+            u64::from(role.count.min) * u64::from(shape.devices) * u64::from(shape.share)
+        };
+        for (index, role) in stage.roles.iter().enumerate() {
+            // What the other roles take of a kind because they accept no other.
+            let others = |kind: &str| -> u64 {
+                let others = stage.roles.iter().enumerate().filter(|&(other, _)| other != index);
+                let bound = others.filter(
+                    |(_, role)| matches!(&role.shapes[..], [shape] if shape.kind.as_deref() == Some(kind)),
                 );
-                return refuse(
-                    Rule::AboveCeiling,
-                    subject,
-                    format!("ask for {fits} members or fewer, or have the ceiling raised"),
-                );
-            }
+                bound.map(|(_, role)| needs(role, &role.shapes[0])).sum()
+            };
+            let room = |shape: &Shape| {
+                // Any kind: some may have no ceiling; the plan decides.
+                let kind = self.state.cluster.kind(shape.kind.as_ref()?)?;
+                let ceiling = self.state.ledger.account(tenant, kind).ceiling?;
+                let room = ceiling.saturating_sub(others(shape.kind.as_ref()?));
+                (needs(role, shape) > room).then_some((ceiling, room))
+            };
+            let Some(closed) = role.shapes.iter().map(room).collect::<Option<Vec<_>>>() else { continue };
+            let (shape, (ceiling, room)) = (&role.shapes[0], closed[0]);
+            let kind = shape.kind.as_deref().unwrap_or("devices");
+            let shown = |thousandths: u64| thousandths as f64 / f64::from(WHOLE);
+            let beside = match ceiling - room {
+                0 => String::new(),
+                others => format!(" beside {} in other roles", shown(others)),
+            };
+            let subject = format!(
+                "{who} asks for {} {kind}{beside}, tenant {} may use {}",
+                shown(needs(role, shape)),
+                spec.tenant,
+                shown(ceiling)
+            );
+            let each = u64::from(shape.devices) * u64::from(shape.share);
+            let remedy = match room / each {
+                0 => "have the ceiling raised".into(),
+                fits => format!("ask for {} or fewer, or have the ceiling raised", shown(fits * each)),
+            };
+            return refuse(Rule::AboveCeiling, subject, remedy);
         }
         // Each role by itself may be below the ceiling, or have room on a kind that is closed to this tenant.
         let is_plain = |role: &Role| role.shapes.len() == 1 && role.shapes[0].kind.is_some();

@@ -155,10 +155,7 @@ impl Scheduler {
             return; // the first verdict stands
         }
         job.ending = Some(ending);
-        // Those that hold nothing come first: with the last one that does, the job leaves the state.
-        let is_granted = |ask: &AskId| self.state.jobs.granted.contains(ask);
-        let (granted, others): (Vec<AskId>, Vec<AskId>) = self.asks_of(id).into_iter().partition(is_granted);
-        for ask in others.into_iter().chain(granted) {
+        for ask in self.asks_of(id) {
             self.set_aside(ask, Then::JobEnds);
         }
         self.leave_if_over(id);
@@ -184,8 +181,8 @@ impl Scheduler {
     pub(super) fn leave_if_over(&mut self, id: JobId) {
         let Some(job) = self.state.jobs.get(id) else { return };
         let Some(ending) = job.ending else { return };
-        if job.asks.iter().any(|ask| matches!(ask.state, AskState::Granted(_))) {
-            return;
+        if job.asks.iter().any(|ask| !matches!(ask.state, AskState::Done)) {
+            return; // it holds something, or is still being taken apart
         }
         let job = self.state.jobs.remove(id, ending);
         for stage in &job.stages {

@@ -44,11 +44,6 @@ pub trait Order: Send + Sync {
         false
     }
 
-    /// Whether [`next_change`](Self::next_change) depends on what has come up and what has not.
-    fn heeds_starts(&self) -> bool {
-        false
-    }
-
     /// When time alone next changes the order of things, if it does.
     fn next_change(&self, _view: &View<'_>, _now: Time) -> Option<Time> {
         None

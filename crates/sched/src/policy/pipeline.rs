@@ -8,7 +8,7 @@ use super::{Key, Order, Place, Policy, Reclaim, Size};
 use crate::class::ClassId;
 use crate::draft::Draft;
 use crate::explain::{ceiling, no_room};
-use crate::view::{AskView, Doing};
+use crate::view::{AskView, Doing, View};
 use consort_types::*;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,10 +30,6 @@ pub struct Pipeline {
 impl Policy for Pipeline {
     fn name(&self) -> &str {
         &self.name
-    }
-
-    fn heeds_starts(&self) -> bool {
-        self.order.heeds_starts()
     }
 
     fn fill(&self, draft: &mut Draft<'_>) {
@@ -71,9 +67,10 @@ impl Policy for Pipeline {
                 }
             }
         }
-        if let Some(at) = self.order.next_change(&view, draft.now()) {
-            draft.wake_at(at);
-        }
+    }
+
+    fn next_change(&self, view: &View<'_>, now: Time) -> Option<Time> {
+        self.order.next_change(view, now)
     }
 }
 

@@ -42,7 +42,7 @@ fn by_level() -> Vec<Box<dyn Reclaim>> {
 pub const ALL: &[Stock] = &[
     Stock {
         name: "priority",
-        about: "higher priority first, then first come; higher priority and unmet guarantees take back devices",
+        about: "firmer class and higher priority first, then first come; these and unmet guarantees take back devices",
         make: || (Box::new(Priority), by_claim()),
     },
     Stock {

@@ -93,10 +93,6 @@ impl Policy for Qssf {
         "qssf"
     }
 
-    fn heeds_starts(&self) -> bool {
-        false // it knows no difference between what was granted and what has come up
-    }
-
     fn fill(&self, draft: &mut Draft<'_>) {
         let (view, now) = (draft.view(), draft.now());
         let is_fresh = |ask: &AskId| view.ask(*ask).is_some_and(|ask| ask.submitted() == now);

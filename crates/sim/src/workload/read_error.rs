@@ -17,7 +17,7 @@ pub struct ReadError {
 
 impl ReadError {
     /// Nothing in particular inside the file is to blame.
-    pub(super) fn whole(file: &str, message: impl Into<String>) -> Self {
+    pub(crate) fn whole(file: &str, message: impl Into<String>) -> Self {
         Self { file: file.into(), line: 0, column: 0, message: message.into() }
     }
 }
@@ -37,7 +37,7 @@ impl std::error::Error for ReadError {}
 /// Where something stands in the file being read. Kept beside values that are judged only later, such as names
 /// of jobs that may yet turn up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Place {
+pub(crate) struct Place {
     pub line: u64,
     pub column: u64,
 }
@@ -50,7 +50,7 @@ impl Place {
 }
 
 /// Says in which file it went wrong.
-pub(super) trait InFile<T> {
+pub(crate) trait InFile<T> {
     fn in_file(self, file: &str) -> Result<T, ReadError>;
 }
 

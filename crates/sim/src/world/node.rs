@@ -114,7 +114,8 @@ impl VirtualWorld {
             return; // nobody there to hear; the scheduler will find out that the node is gone
         }
         self.come(now, id);
-        let refused = self.faults.refuse > 0.0 && self.dice.chance(self.faults.refuse);
+        let by_chance = self.faults.refuse > 0.0 && self.dice.chance(self.faults.refuse);
+        let refused = self.is_refused(id.ask.job) || by_chance;
         let happening = if refused { Happening::Refuse(id) } else { Happening::Up(id) };
         self.later(now + self.delays.start, happening);
     }

@@ -31,7 +31,9 @@ impl Default for LeastAttained {
 impl LeastAttained {
     /// Service that counts: all of it, or only this attempt's once patience ran out before it.
     fn service(&self, ask: &AskView<'_>, now: Time) -> i128 {
-        let forgiven = ask.running_since().is_some() && self.is_out(ask, ask.last_spell());
+        // From the moment it is granted, not only once it runs: those it was put before would take it back at once.
+        let is_on = matches!(ask.doing(), Doing::Planned | Doing::Starting | Doing::Running);
+        let forgiven = is_on && self.is_out(ask, ask.last_spell());
         ask.attained_until(now) - if forgiven { ask.attained_before() } else { 0 }
     }
 
@@ -63,10 +65,6 @@ impl Order for LeastAttained {
 
     fn moves(&self) -> bool {
         true
-    }
-
-    fn heeds_starts(&self) -> bool {
-        true // only what runs attains service
     }
 
     fn next_change(&self, view: &View<'_>, now: Time) -> Option<Time> {

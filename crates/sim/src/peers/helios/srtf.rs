@@ -28,10 +28,6 @@ impl Policy for Srtf {
         "srtf"
     }
 
-    fn heeds_starts(&self) -> bool {
-        false // it knows no difference between what was granted and what has come up
-    }
-
     fn fill(&self, draft: &mut Draft<'_>) {
         let (view, now) = (draft.view(), draft.now());
         if view.waiting_count() == 0 {

@@ -1,0 +1,166 @@
+//! What happens at a given time, submissions aside.
+
+use super::Reader;
+use crate::scenario::words::Words;
+use crate::workload::{ReadError, limits, value};
+use crate::world::{Act, Attempt, Request};
+use consort_types::*;
+
+const ACT: &str = "submit, pause, resume, cancel, node, others, started, refused, ended, silent, returned, fenced, \
+                   joined, refuse, tenant, queue, crash or plan";
+
+impl Reader {
+    pub(super) fn act(&mut self, words: &mut Words<'_>) -> Result<(), ReadError> {
+        if words.peek() == Some("tenant") {
+            let tenant = self.tenant(words)?;
+            return self.push(Act::Say(Input::SetTenant(tenant)), words);
+        }
+        if words.peek() == Some("queue") {
+            let queue = self.queue(words)?;
+            return self.push(Act::Say(Input::SetQueue(queue)), words);
+        }
+        let verb = words.word(ACT)?;
+        let act = match verb {
+            "submit" => return self.submit(words),
+            "plan" => return words.done(),
+            "crash" => {
+                words.need(&["the"])?;
+                words.need(&["controller"])?;
+                self.story.crashes.push(self.now);
+                return words.done();
+            }
+            "pause" => Act::Ask(self.job(words)?, Request::Pause),
+            "resume" => Act::Ask(self.job(words)?, Request::Resume),
+            "cancel" => Act::Ask(self.job(words)?, Request::Cancel),
+            "node" => self.node_act(words)?,
+            "others" => self.foreign(words)?,
+            "started" => {
+                let (job, attempt) = self.attempt(words)?;
+                Act::Ask(job, Request::Started(attempt))
+            }
+            "refused" => {
+                let (job, attempt) = self.attempt(words)?;
+                Act::Ask(job, Request::Refused(attempt))
+            }
+            "ended" => {
+                let (job, attempt) = self.attempt(words)?;
+                let outcome = match words.peek() {
+                    None => Outcome::Succeeded,
+                    Some(_) if words.take("stopped") => Outcome::Stopped,
+                    Some(_) if words.take("failed") => Outcome::Failed { code: 1 },
+                    Some(_) => return Err(words.fail("failed, stopped or the end of the line")),
+                };
+                Act::Ask(job, Request::Ended(attempt, outcome))
+            }
+            "silent" => Act::Say(Input::NodeSilent(self.node(words)?)),
+            "returned" => Act::Say(Input::NodeReturned(self.node(words)?)),
+            "fenced" => Act::Say(Input::NodeFenced(self.node(words)?)),
+            "joined" => {
+                let node = self.node(words)?;
+                Act::Say(Input::NodeJoined(self.story.cluster.nodes[node.index()].clone()))
+            }
+            "refuse" => self.refuse(words)?,
+            _ => return Err(words.before(ACT)),
+        };
+        self.push(act, words)
+    }
+
+    fn push(&mut self, act: Act, words: &Words<'_>) -> Result<(), ReadError> {
+        words.done()?;
+        self.story.acts.push((self.now, act));
+        Ok(())
+    }
+
+    /// `node n1 dies`, `node n1 is cut off for 20s`, `node n1 comes back`, `node n1 drains`, `node n1 undrains`.
+    fn node_act(&mut self, words: &mut Words<'_>) -> Result<Act, ReadError> {
+        const WHAT: &str = "dies, is cut off for, comes back, drains or undrains";
+        let node = self.node(words)?;
+        Ok(match words.word(WHAT)? {
+            "dies" => Act::Die(node),
+            "drains" => Act::Say(Input::Drain(node)),
+            "undrains" => Act::Say(Input::Undrain(node)),
+            "comes" => {
+                words.need(&["back"])?;
+                Act::Repair(node)
+            }
+            "is" => {
+                for word in ["cut", "off", "for"] {
+                    words.need(&[word])?;
+                }
+                Act::CutOff(node, words.read("a time", value::span)?)
+            }
+            _ => return Err(words.before(WHAT)),
+        })
+    }
+
+    /// `others use n1[0-3]`, `others use 0.5 of n1[0]`, `others leave n1`. Replaces what was said of the node before.
+    fn foreign(&mut self, words: &mut Words<'_>) -> Result<Act, ReadError> {
+        let count = |reader: &Self, node: NodeId| -> u32 {
+            reader.story.cluster.nodes[node.index()].devices.iter().map(|group| group.count).sum()
+        };
+        if words.take("leave") {
+            let node = self.node(words)?;
+            let shares = vec![0; count(self, node) as usize];
+            return Ok(Act::Say(Input::ForeignUse { node, shares }));
+        }
+        words.need(&["use", "leave"])?;
+        let mut share = WHOLE;
+        if words.peek().is_some_and(|word| word.starts_with(|c: char| c.is_ascii_digit())) {
+            share = words.read("a share", value::share)?;
+            words.need(&["of"])?;
+        }
+        let (node, devices) = words.read("devices like n1[0-3]", |text| {
+            let expected = || "devices of one node like n1[0-3]".to_string();
+            let (name, rest) = text.split_once('[').ok_or_else(expected)?;
+            let node = self.story.cluster.nodes.iter().position(|node| node.name == name);
+            let node = NodeId(node.ok_or_else(expected)? as u32);
+            let most = count(self, node).saturating_sub(1);
+            let range = rest.strip_suffix(']').ok_or_else(expected)?;
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            let number = |text: &str| value::count(text, 0, most);
+            Ok((node, number(first)?..=number(last)?))
+        })?;
+        let shares = (0..count(self, node)).map(|device| if devices.contains(&device) { share } else { 0 });
+        Ok(Act::Say(Input::ForeignUse { node, shares: shares.collect() }))
+    }
+
+    /// `refuse the next start of a`, `refuse the next 3 starts of a`.
+    fn refuse(&mut self, words: &mut Words<'_>) -> Result<Act, ReadError> {
+        words.need(&["the"])?;
+        words.need(&["next"])?;
+        let times = match words.take("start") {
+            true => 1,
+            false => {
+                let times = words
+                    .read("start or a number of starts", |text| value::count(text, 1, limits::RETRIES))?;
+                words.need(&["starts"])?;
+                times
+            }
+        };
+        words.need(&["of"])?;
+        Ok(Act::RefuseNext(self.job(words)?, times))
+    }
+
+    /// `a#1`, `a[3]#1`, `a.train#2`, `a.work[3]#2`.
+    fn attempt(&self, words: &mut Words<'_>) -> Result<(u32, Attempt), ReadError> {
+        words.read("an attempt like a#1", |text| {
+            let expected = || "an attempt like a#1, a[3]#1 or a.stage#1".to_string();
+            let (ask, attempt) = text.split_once('#').ok_or_else(expected)?;
+            let attempt = value::count(attempt, 1, u32::MAX)?;
+            let (path, task) = match ask.split_once('[') {
+                Some((path, task)) => {
+                    (path, value::count(task.strip_suffix(']').ok_or_else(expected)?, 0, limits::TASKS)?)
+                }
+                None => (ask, 0),
+            };
+            let (job, stage) = path.split_once('.').map_or((path, None), |(job, stage)| (job, Some(stage)));
+            let job = self.job_called(job)?;
+            let stages = &self.story.submissions[job as usize].spec.stages;
+            let stage = match stage {
+                Some(name) => stages.iter().position(|stage| stage.name == name).ok_or_else(expected)?,
+                None => 0,
+            };
+            Ok((job, Attempt { stage: stage as u16, task, attempt }))
+        })
+    }
+}

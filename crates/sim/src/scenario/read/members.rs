@@ -1,0 +1,84 @@
+//! The members of a gang, of one task or of one replica: `2 to 4 x 8 h200 or mi300x within rack and 2 cpu`.
+
+use super::Reader;
+use crate::scenario::words::Words;
+use crate::workload::{ReadError, limits, value};
+use consort_types::*;
+
+impl Reader {
+    /// `gang of MEMBERS`, `bag of 10 tasks of MEMBERS`, `service of 2 replicas of MEMBERS`.
+    pub(super) fn form(&self, words: &mut Words<'_>) -> Result<Option<(Form, Vec<Role>)>, ReadError> {
+        let mut counted = |first: &str, names: &[&str]| -> Result<Option<u32>, ReadError> {
+            if !words.take(first) {
+                return Ok(None);
+            }
+            words.need(&["of"])?;
+            let count = words.read("a number", |text| value::count(text, 1, limits::TASKS))?;
+            words.need(names)?;
+            Ok(Some(count))
+        };
+        let form = if let Some(tasks) = counted("bag", &["tasks", "task"])? {
+            Form::Bag { tasks }
+        } else if let Some(replicas) = counted("service", &["replicas", "replica"])? {
+            Form::Service { replicas }
+        } else if words.take("gang") {
+            Form::Gang
+        } else {
+            return Ok(None);
+        };
+        words.need(&["of"])?;
+        Ok(Some((form, self.members(words)?)))
+    }
+
+    fn members(&self, words: &mut Words<'_>) -> Result<Vec<Role>, ReadError> {
+        let mut roles: Vec<Role> = vec![];
+        loop {
+            let min = words.read("a number of members", value::width)?;
+            let max = match words.take("to") {
+                true => words.read("a number of members", value::width)?,
+                false => min,
+            };
+            let name = if roles.is_empty() { "worker".into() } else { format!("helper {}", roles.len()) };
+            let mut shapes = vec![self.shape(words)?];
+            while words.take("or") {
+                shapes.push(self.shape(words)?);
+            }
+            roles.push(Role { name, count: Count { min, max }, shapes });
+            while modifier(words, &mut roles)? {}
+            if !words.take("and") {
+                return Ok(roles);
+            }
+        }
+    }
+
+    /// `h200`, `x 8 h200`, `devices`.
+    fn shape(&self, words: &mut Words<'_>) -> Result<Shape, ReadError> {
+        let devices = match words.take("x") {
+            true => words.read("a number of devices for each member", value::width)?,
+            false => 1,
+        };
+        let kind = match words.take("devices") || words.take("device") {
+            true => None,
+            false => Some(words.read("a kind of device", value::name)?),
+        };
+        Ok(Shape { kind, devices, ..Shape::any() })
+    }
+}
+
+/// `share 0.5`, `memory 20GiB`, `within rack`, `needs nvlink`: said of every shape of the last role.
+pub(super) fn modifier(words: &mut Words<'_>, roles: &mut [Role]) -> Result<bool, ReadError> {
+    let Some(role) = roles.last_mut() else { return Ok(false) };
+    if words.take("share") {
+        let share = words.read("a share", value::share)?;
+        role.shapes.iter_mut().for_each(|shape| shape.share = share);
+    } else if words.take("memory") {
+        let memory = words.read("an amount of memory", value::memory)?;
+        role.shapes.iter_mut().for_each(|shape| shape.memory_bytes = memory);
+    } else if words.take("within") || words.take("needs") {
+        let level = words.read("a level or a link", value::name)?;
+        role.shapes.iter_mut().for_each(|shape| shape.within = Some(level.clone()));
+    } else {
+        return Ok(false);
+    }
+    Ok(true)
+}

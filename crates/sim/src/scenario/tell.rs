@@ -1,0 +1,156 @@
+//! The state of things as sentences: where every job is and why, what every tenant holds.
+//!
+//! Reasons are those of `explain`. Only ids are replaced by the names that the story uses.
+
+use super::chronicle::Chronicle;
+use consort_sched::{Ending, Scheduler, View};
+use consort_types::*;
+
+/// A time to the last nanosecond, since here every second counts: `1h2s`, `1m30.5s`.
+pub(super) fn exact(time: Time) -> String {
+    let (mut rest, mut shown) = (time.0.unsigned_abs(), String::new());
+    for (size, unit) in [(86_400_000_000_000u64, "d"), (3_600_000_000_000, "h"), (60_000_000_000, "m")] {
+        if rest >= size {
+            shown += &format!("{}{unit}", rest / size);
+            rest %= size;
+        }
+    }
+    if rest > 0 || shown.is_empty() {
+        let fraction = format!("{:09}", rest % 1_000_000_000);
+        let fraction = fraction.trim_end_matches('0');
+        let point = if fraction.is_empty() { "" } else { "." };
+        shown += &format!("{}{point}{fraction}s", rest / 1_000_000_000);
+    }
+    shown
+}
+
+/// `n1[0-3,6] n2[0]`, `0.5 of n1[0]`.
+pub(super) fn devices(view: &View<'_>, grants: &[Grant]) -> String {
+    let mut places: Vec<(u16, NodeId, u32)> = grants
+        .iter()
+        .map(|grant| {
+            let (node, position) = view.locate(grant.device);
+            (WHOLE - grant.share, node, position)
+        })
+        .collect();
+    places.sort_unstable();
+    let groups = places.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1));
+    let told = groups.map(|group| {
+        let (missing, node, _) = group[0];
+        let name = view.nodes().nth(node.index()).map_or("?", |node| node.spec.name.as_str());
+        let positions: Vec<u32> = group.iter().map(|place| place.2).collect();
+        let runs = positions.chunk_by(|a, b| a + 1 == *b);
+        let runs: Vec<String> = runs.map(|run| span_of(run[0], run[run.len() - 1])).collect();
+        let part = match missing {
+            0 => String::new(),
+            missing => format!("{} of ", f64::from(WHOLE - missing) / f64::from(WHOLE)),
+        };
+        format!("{part}{name}[{}]", runs.join(","))
+    });
+    told.collect::<Vec<_>>().join(" ")
+}
+
+fn span_of(first: u32, last: u32) -> String {
+    if first == last { first.to_string() } else { format!("{first}-{last}") }
+}
+
+/// `a`, `a.train`, `a[2]`, `a.work[2-4]`: an ask, or a row of them.
+pub(super) fn asks(spec: &JobSpec, first: AskId, last_task: u32) -> String {
+    let stage = &spec.stages[usize::from(first.stage)];
+    let path = match spec.stages.len() {
+        1 => spec.name.clone(),
+        _ => format!("{}.{}", spec.name, stage.name),
+    };
+    match stage.form {
+        Form::Gang => path,
+        _ => format!("{path}[{}]", span_of(first.task, last_task)),
+    }
+}
+
+/// How a job ended, in a word.
+pub(super) fn ending(ending: Ending) -> &'static str {
+    match ending {
+        Ending::Succeeded => "succeeded",
+        Ending::Failed => "failed",
+        Ending::Cancelled => "cancelled",
+    }
+}
+
+/// One or more lines for every job that was submitted so far, in order of submission.
+pub(super) fn jobs(scheduler: &Scheduler, chronicle: &Chronicle, now: Time) -> Vec<String> {
+    let mut lines = vec![];
+    for (name, fate) in &chronicle.submitted {
+        let id = match fate {
+            Err(refusal) => {
+                lines.push(format!("{name} was refused: {refusal}"));
+                continue;
+            }
+            Ok(id) => *id,
+        };
+        match (chronicle.ended.get(&id), scheduler.explain(now, id)) {
+            (Some((how, at)), _) => lines.push(format!("{name} ended: {} at {}", ending(*how), exact(*at))),
+            (None, Some(explanation)) => lines.extend(job(scheduler, chronicle, &explanation)),
+            (None, None) => lines.push(format!("{name} is nowhere: this is a bug")),
+        }
+    }
+    lines
+}
+
+fn job(scheduler: &Scheduler, chronicle: &Chronicle, explanation: &Explanation) -> Vec<String> {
+    let spec = chronicle.spec(explanation.job);
+    let mut lines = vec![];
+    for (index, (ask, reason)) in explanation.asks.iter().enumerate() {
+        // What is said of one holds for all up to the next that is spoken of.
+        let last = match explanation.asks.get(index + 1) {
+            Some((next, _)) if next.stage == ask.stage => next.task - 1,
+            _ => spec.stages[usize::from(ask.stage)].form.asks() - 1,
+        };
+        lines.push(format!("{} {}", asks(spec, *ask, last), doing(scheduler, chronicle, *ask, reason)));
+    }
+    lines
+}
+
+fn doing(scheduler: &Scheduler, chronicle: &Chronicle, id: AskId, reason: &Reason) -> String {
+    let view = scheduler.view();
+    let here = || devices(&view, view.ask(id).map_or(&[], |ask| ask.grants()));
+    let list = |names: Vec<String>| names.join(" and ");
+    match reason {
+        Reason::Running { .. } => format!("runs on {}", here()),
+        Reason::Starting => format!("is starting on {}", here()),
+        Reason::Releasing => format!("is giving back {}", here()),
+        Reason::Promised(from) => {
+            let from = from.iter().map(|giver| chronicle.ask(giver.ask)).collect();
+            format!("is promised {} that {} gives back", here(), list(from))
+        }
+        Reason::AfterJobs(jobs) => {
+            let names = jobs.iter().map(|&job| chronicle.spec(job).name.clone()).collect();
+            format!("waits for {}", list(names))
+        }
+        Reason::AfterStages(stages) => format!("waits for stage {}", list(stages.clone())),
+        Reason::BackingOff { until, last } => format!("tries again at {}: {last}", exact(*until)),
+        Reason::NoRoom { .. } | Reason::Ceiling { .. } => format!("waits: {reason}"),
+        Reason::Done | Reason::Paused | Reason::Behind { .. } | Reason::NotReached => reason.to_string(),
+    }
+}
+
+/// What every tenant holds.
+pub(super) fn tenants(scheduler: &Scheduler) -> Vec<String> {
+    let view = scheduler.view();
+    let tenants = view.tenants().map(|(id, tenant)| {
+        let held: Vec<String> = view
+            .kinds()
+            .map(|(kind, spec)| (view.account(id, kind).held, &spec.name))
+            .filter(|(held, _)| *held > 0)
+            .map(|(held, kind)| format!("{} {kind}", held as f64 / f64::from(WHOLE)))
+            .collect();
+        match held.is_empty() {
+            true => (tenant, format!("tenant {} holds nothing", tenant.name)),
+            false => (tenant, format!("tenant {} holds {}", tenant.name, held.join(" and "))),
+        }
+    });
+    // The tenant that every cluster has is worth a line only when it holds something.
+    tenants
+        .filter(|(tenant, line)| tenant.name != crate::workload::DEFAULT || !line.ends_with("nothing"))
+        .map(|(_, line)| line)
+        .collect()
+}

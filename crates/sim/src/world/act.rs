@@ -1,0 +1,110 @@
+//! What somebody does at a given time: users, administrators, and misfortune.
+
+use super::VirtualWorld;
+use consort_types::*;
+
+/// Something that somebody does at a given time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// A submission, by position.
+    Submit(u32),
+    /// Whatever input.
+    Say(Input),
+    /// An input about the job that a submission became; nothing at all if it was refused.
+    Ask(u32, Request),
+    /// So many of a submission's next starts are refused.
+    RefuseNext(u32, u32),
+    /// A node dies: its work is gone, and it falls silent.
+    Die(NodeId),
+    /// A node is cut off for a while: its work goes on until its lease runs out, its news waits.
+    CutOff(NodeId, Span),
+    /// A silent node is repaired: it is known to be empty, and joins again. Nothing happens to one that is well.
+    Repair(NodeId),
+    /// The same, and meanwhile somebody put other devices into it.
+    Refit(NodeId, Vec<DeviceGroup>),
+}
+
+/// Something about one job, whose id is known only once it was accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// End it.
+    Cancel,
+    /// Hold it.
+    Pause,
+    /// Let it go on.
+    Resume,
+    /// Claim that an attempt is up, whether or not that is so.
+    Started(Attempt),
+    /// Claim that an attempt could not be started.
+    Refused(Attempt),
+    /// Claim that an attempt is over.
+    Ended(Attempt, Outcome),
+}
+
+/// One attempt at one ask of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// Which stage.
+    pub stage: u16,
+    /// Which task or replica.
+    pub task: u32,
+    /// Which attempt, counted from 1.
+    pub attempt: u32,
+}
+
+impl Attempt {
+    fn of(self, job: JobId) -> AllocationId {
+        AllocationId { ask: AskId { job, stage: self.stage, task: self.task }, attempt: self.attempt }
+    }
+}
+
+impl Request {
+    fn about(self, job: JobId) -> Input {
+        match self {
+            Request::Cancel => Input::Cancel(job),
+            Request::Pause => Input::Pause(job),
+            Request::Resume => Input::Resume(job),
+            Request::Started(attempt) => Input::Started(attempt.of(job)),
+            Request::Refused(attempt) => {
+                Input::StartRefused { allocation: attempt.of(job), why: "the node could not start it".into() }
+            }
+            Request::Ended(attempt, outcome) => Input::Ended { allocation: attempt.of(job), outcome },
+        }
+    }
+}
+
+impl VirtualWorld {
+    pub(super) fn act(&mut self, now: Time, act: Act, inputs: &mut Vec<Input>) {
+        match act {
+            Act::Say(input) => inputs.push(input),
+            Act::Submit(index) => self.submit(index, inputs),
+            Act::Ask(index, request) => {
+                inputs.extend(self.job_of(index as usize).map(|job| request.about(job)))
+            }
+            Act::RefuseNext(index, times) => *self.refusals.entry(index).or_default() += times,
+            Act::Die(node) => self.die(now, node, inputs),
+            Act::CutOff(node, span) => self.cut_off(now, node, span, inputs),
+            Act::Repair(node) => self.repair(now, node, None, inputs),
+            Act::Refit(node, devices) => self.repair(now, node, Some(devices), inputs),
+        }
+    }
+
+    /// Whether an act must wait until what was said before has been answered: it names jobs by their ids.
+    pub(super) fn depends(&self, act: &Act) -> bool {
+        match act {
+            Act::Submit(index) => !self.submissions[*index as usize].after.is_empty(),
+            Act::Ask(..) => true,
+            _ => false,
+        }
+    }
+
+    /// Whether the next start of a job is to be refused; counts it.
+    pub(super) fn is_refused(&mut self, job: JobId) -> bool {
+        let Some(index) = self.submission_of(job) else { return false };
+        let Some(times) = self.refusals.get_mut(&(index as u32)).filter(|times| **times > 0) else {
+            return false;
+        };
+        *times -= 1;
+        true
+    }
+}
