@@ -337,3 +337,6 @@ fn span(what: &str, value: Span, least: Span) -> Verdict {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;
