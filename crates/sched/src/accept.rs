@@ -336,3 +336,6 @@ fn span(what: &str, value: Span, least: Span) -> Verdict {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

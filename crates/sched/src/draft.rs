@@ -458,6 +458,11 @@ impl<'a> Draft<'a> {
         self.watch
     }
 
+    /// Whether it is already written down why the watched ask waits.
+    pub fn has_reason(&self) -> bool {
+        self.noted.is_some()
+    }
+
     /// Writes down why a watched ask waits.
     pub fn note(&mut self, ask: AskId, reason: Reason) {
         if self.is_watched(ask) {

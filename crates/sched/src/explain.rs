@@ -214,3 +214,47 @@ pub(crate) fn gib(bytes: u64) -> String {
         (whole, tenth) => format!("{whole}.{tenth} GiB"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Scheduler, stock};
+    use consort_types::*;
+    use std::sync::Arc;
+
+    fn say(scheduler: &mut Scheduler, input: Input) {
+        let event = scheduler.accept(Time::ZERO, input).expect("the story is in order");
+        scheduler.apply(&event);
+    }
+
+    fn reason(scheduler: &Scheduler, job: u64) -> String {
+        scheduler.explain(Time::ZERO, JobId(job)).expect("it lives").asks[0].1.to_string()
+    }
+
+    #[test]
+    fn whoever_is_at_the_ceiling_is_not_said_to_be_behind_those_it_lets_pass() {
+        let mut scheduler = Scheduler::new(stock::ALL[1].policy(), Capabilities::default());
+        say(
+            &mut scheduler,
+            Input::SetKind(KindSpec { name: "a".into(), vendor: String::new(), memory_bytes: 0 }),
+        );
+        let quota = Quota { kind: "a".into(), guarantee: 0, ceiling: Some(1) };
+        say(&mut scheduler, Input::SetTenant(TenantSpec { name: "red".into(), quotas: vec![quota] }));
+        say(&mut scheduler, Input::SetTenant(TenantSpec { name: "default".into(), quotas: vec![] }));
+        let queue = QueueSpec { name: "default".into(), priority: 0, strict: true, tenants: vec![] };
+        say(&mut scheduler, Input::SetQueue(queue));
+        let devices = vec![DeviceGroup { kind: "a".into(), count: 2, island: 0 }];
+        say(&mut scheduler, Input::NodeJoined(NodeSpec { name: "n".into(), domains: vec![], devices }));
+        for (name, tenant, count) in
+            [("one", "red", 1), ("two", "red", 1), ("wide", "default", 2), ("last", "default", 1)]
+        {
+            let spec = JobSpec { tenant: tenant.into(), ..JobSpec::gang(name, count, Shape::of("a")) };
+            say(&mut scheduler, Input::Submit(Arc::new(spec)));
+        }
+        let plan = scheduler.plan(Time::ZERO);
+        scheduler.apply(&Event { at: Time::ZERO, fact: Fact::Planned(plan) });
+        assert_eq!(reason(&scheduler, 0), "is starting");
+        assert_eq!(reason(&scheduler, 1), "tenant red may use 1 a, uses 1, needs 1 more");
+        assert_eq!(reason(&scheduler, 2), "needs 2 a, 1 free, 1 held by one");
+        assert_eq!(reason(&scheduler, 3), "is behind wide in queue default");
+    }
+}

@@ -150,15 +150,22 @@ impl Scheduler {
 
     /// The job is going to end this way. It leaves the state once it holds nothing any more.
     pub(super) fn end_job(&mut self, id: JobId, ending: Ending) {
-        let Some(job) = self.state.jobs.get_mut(id) else { return };
+        if self.condemn(id, ending) {
+            self.leave_if_over(id);
+        }
+    }
+
+    /// The same, but it does not leave yet. Returns whether this is news.
+    fn condemn(&mut self, id: JobId, ending: Ending) -> bool {
+        let Some(job) = self.state.jobs.get_mut(id) else { return false };
         if job.ending.is_some() {
-            return; // the first verdict stands
+            return false; // the first verdict stands
         }
         job.ending = Some(ending);
         for ask in self.asks_of(id) {
             self.set_aside(ask, Then::JobEnds);
         }
-        self.leave_if_over(id);
+        true
     }
 
     /// An ask has done what it was for.
@@ -177,12 +184,23 @@ impl Scheduler {
         if job.work_done() { self.end_job(id.job, Ending::Succeeded) } else { self.unblock(id.job) }
     }
 
-    /// Removes a job whose end is decided and that holds nothing, and tells those that waited for it.
+    /// Removes a job whose end is decided and that holds nothing, and tells those that waited for it; some of them
+    /// may have to end for that, and so on. A loop and not a recursion: chains of jobs can be long.
     pub(super) fn leave_if_over(&mut self, id: JobId) {
-        let Some(job) = self.state.jobs.get(id) else { return };
-        let Some(ending) = job.ending else { return };
+        let mut untold = self.leave(id);
+        while let Some((dependent, on, ending)) = untold.pop() {
+            if self.settle_dependency(dependent, on, ending) {
+                untold.extend(self.leave(dependent));
+            }
+        }
+    }
+
+    /// Removes one such job. Returns who must be told of whose end, the first one last.
+    fn leave(&mut self, id: JobId) -> Vec<(JobId, JobId, Ending)> {
+        let Some(job) = self.state.jobs.get(id) else { return vec![] };
+        let Some(ending) = job.ending else { return vec![] };
         if job.asks.iter().any(|ask| !matches!(ask.state, AskState::Done)) {
-            return; // it holds something, or is still being taken apart
+            return vec![]; // it holds something, or is still being taken apart
         }
         let job = self.state.jobs.remove(id, ending);
         for stage in &job.stages {
@@ -207,16 +225,55 @@ impl Scheduler {
                 other.dependents.retain(|&dependent| dependent != id);
             }
         }
-        for dependent in job.dependents {
-            self.settle_dependency(dependent, id, ending);
-        }
+        job.dependents.into_iter().rev().map(|dependent| (dependent, id, ending)).collect()
     }
 
-    fn settle_dependency(&mut self, dependent: JobId, on: JobId, ending: Ending) {
-        let Some(job) = self.state.jobs.get_mut(dependent) else { return };
+    /// Returns whether the dependent job has to end for this.
+    fn settle_dependency(&mut self, dependent: JobId, on: JobId, ending: Ending) -> bool {
+        let Some(job) = self.state.jobs.get_mut(dependent) else { return false };
         let hopeless =
             job.after.iter().any(|dependency| dependency.job == on && !ending.satisfies(dependency.when));
         job.after.retain(|dependency| dependency.job != on);
-        if hopeless { self.end_job(dependent, Ending::Cancelled) } else { self.unblock(dependent) }
+        if !hopeless {
+            self.unblock(dependent);
+        }
+        hopeless && self.condemn(dependent, Ending::Cancelled)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Ending, Scheduler, stock};
+    use consort_types::*;
+    use std::sync::Arc;
+
+    fn say(scheduler: &mut Scheduler, input: Input) {
+        let event = scheduler.accept(Time::ZERO, input).expect("the story is in order");
+        scheduler.apply(&event);
+    }
+
+    #[test]
+    fn a_long_chain_of_jobs_falls_without_overflowing() {
+        let mut scheduler = Scheduler::new(stock::ALL[0].policy(), Capabilities::default());
+        say(
+            &mut scheduler,
+            Input::SetKind(KindSpec { name: "a".into(), vendor: String::new(), memory_bytes: 0 }),
+        );
+        say(&mut scheduler, Input::SetTenant(TenantSpec { name: "default".into(), quotas: vec![] }));
+        let queue = QueueSpec { name: "default".into(), priority: 0, strict: false, tenants: vec![] };
+        say(&mut scheduler, Input::SetQueue(queue));
+        let devices = vec![DeviceGroup { kind: "a".into(), count: 1, island: 0 }];
+        say(&mut scheduler, Input::NodeJoined(NodeSpec { name: "n".into(), domains: vec![], devices }));
+        for number in 0..50_000u64 {
+            let mut spec = JobSpec::gang("link", 1, Shape::of("a"));
+            if let Some(before) = number.checked_sub(1) {
+                spec.after = vec![Dependency { job: JobId(before), when: Condition::Succeeded }];
+            }
+            say(&mut scheduler, Input::Submit(Arc::new(spec)));
+        }
+        say(&mut scheduler, Input::Cancel(JobId(0)));
+        let ended = scheduler.take_ended();
+        assert!(ended.iter().map(|job| job.job.0).eq(0..50_000));
+        assert!(ended.iter().all(|job| job.ending == Ending::Cancelled));
     }
 }

@@ -61,7 +61,8 @@ impl Policy for Pipeline {
                 {
                     let reason =
                         Reason::Behind { head: id, name: ask.spec().name.clone(), queue: queue.name.clone() };
-                    if !draft.starts(behind) {
+                    // Whoever was looked at before has a reason of its own.
+                    if !draft.starts(behind) && !draft.has_reason() {
                         draft.note(behind, reason);
                     }
                 }
