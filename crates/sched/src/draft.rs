@@ -3,10 +3,11 @@
 //! The draft works on the free-capacity index and puts it back as it was when it is done, so that planning changes
 //! nothing. It is kind to policies, not strict with them: `check` is.
 
-use crate::class::Class;
+mod room;
+
 use crate::free::Free;
 use crate::lines::{Lines, Walk};
-use crate::policy::{Key, Need, Order, Place, place::share};
+use crate::policy::{Key, Order};
 use crate::state::State;
 use crate::state::jobs::{AskState, Phase};
 use crate::view::{AskView, View};
@@ -226,82 +227,6 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Looks for room: every role at the given width, first shape and kind that has it. Writes nothing.
-    pub fn find_room(&mut self, place: &dyn Place, ask: &AskView<'_>, counts: &[u32]) -> Option<Placement> {
-        self.room_for(place, ask.class(), counts, Some(ask.tenant()))
-    }
-
-    /// The same for anything, on nobody's account.
-    pub(crate) fn room_for(
-        &mut self,
-        place: &dyn Place,
-        class: &Class,
-        counts: &[u32],
-        tenant: Option<TenantId>,
-    ) -> Option<Placement> {
-        let mark = self.mark();
-        let mut placement = Placement::default();
-        // What the roles before this one take, kind by kind: together they must stay below the ceiling.
-        let mut taken: BTreeMap<KindId, u64> = BTreeMap::new();
-        for (index, (role, &count)) in class.roles.iter().zip(counts).enumerate() {
-            let Some((shape, grants)) = self.room_for_role(place, class, index, count, tenant, &taken) else {
-                self.back_to(mark);
-                return None;
-            };
-            if class.roles.len() > 1 {
-                for grant in &grants {
-                    let kind = self.state.cluster.device(grant.device).kind;
-                    *taken.entry(kind).or_default() += u64::from(grant.share);
-                }
-            }
-            placement.fills.push(Fill { shape, count });
-            if class.roles.len() > 1 {
-                let is_free = grants.iter().all(|grant| self.try_take(grant));
-                assert!(is_free, "place opinions choose from what is free");
-            }
-            if placement.grants.is_empty() {
-                placement.grants = grants
-            } else {
-                placement.grants.extend(grants)
-            }
-            debug_assert!(count >= role.count.min);
-        }
-        self.back_to(mark);
-        Some(placement)
-    }
-
-    fn room_for_role(
-        &self,
-        place: &dyn Place,
-        class: &Class,
-        role: usize,
-        count: u32,
-        tenant: Option<TenantId>,
-        taken: &BTreeMap<KindId, u64>,
-    ) -> Option<(u8, Vec<Grant>)> {
-        let cluster = &self.state.cluster;
-        for (index, shape) in class.roles[role].shapes.iter().enumerate() {
-            for kind in shape.kinds(cluster).filter(|&kind| shape.suits(cluster, kind)) {
-                let (devices, within) = (shape.devices, shape.within);
-                let before = taken.get(&kind).copied().unwrap_or(0);
-                let share = before + u64::from(count) * u64::from(devices) * u64::from(shape.share);
-                let leaving = |tenant| self.accounts.get(&(tenant, kind)).map_or(0, |change| change.1);
-                if tenant.is_some_and(|tenant| !self.below_ceiling(tenant, kind, share, leaving(tenant))) {
-                    continue;
-                }
-                let need = Need { cluster, free: self.free, kind, count, devices, within };
-                let grants = match shape.share {
-                    WHOLE => place.place(&need),
-                    part => share::pack(&need, part, shape.memory_on(cluster, kind)),
-                };
-                if let Some(grants) = grants {
-                    return Some((index as u8, grants));
-                }
-            }
-        }
-        None
-    }
-
     fn try_take(&mut self, grant: &Grant) -> bool {
         let fits = self.free.take(&self.state.cluster, grant);
         if fits {
@@ -461,6 +386,11 @@ impl<'a> Draft<'a> {
     /// Whether it is already written down why the watched ask waits.
     pub fn has_reason(&self) -> bool {
         self.noted.is_some()
+    }
+
+    /// Whatever was noted before no longer counts.
+    pub(crate) fn forget_reason(&mut self) {
+        self.noted = None;
     }
 
     /// Writes down why a watched ask waits.

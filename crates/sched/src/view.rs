@@ -211,6 +211,11 @@ impl<'a> View<'a> {
         self.state.queues.list.iter().enumerate().map(|(index, queue)| (QueueId(index as u32), queue))
     }
 
+    /// One queue.
+    pub fn queue(&self, id: QueueId) -> &'a QueueSpec {
+        self.state.queues.get(id)
+    }
+
     /// What the policy remembers.
     pub fn slot(&self) -> &'a Slot {
         &self.state.slot

@@ -33,39 +33,14 @@ impl Policy for Pipeline {
     }
 
     fn fill(&self, draft: &mut Draft<'_>) {
+        // Whoever holds up a strict queue may reach its ceiling later in the pass, by what others of its tenant take.
+        // Then it no longer waits for room, and those behind it get their turn in another pass.
         let view = draft.view();
-        let mut walk = draft.walk(self.order.as_ref());
-        let mut full = Full::default();
-        while let Some((key, id)) = draft.next(&mut walk) {
-            let ask = view.ask(id).expect("it waits");
-            if ask.not_before() > draft.now() {
-                draft.wake_at(ask.not_before());
-                continue;
-            }
-            if !full.rules_out(&ask, key) && self.try_start(draft, &ask, key) {
-                continue;
-            }
-            full.insert(&ask, key);
-            let over = ceiling(draft, &ask);
-            if draft.is_watched(id) {
-                let reason = over.clone().unwrap_or_else(|| no_room(draft, &ask));
-                draft.note(id, reason);
-            }
-            // Somebody at the ceiling waits for the own tenant, not for room: it does not hold up the others.
-            let queue = view.queues().nth(ask.queue().index()).expect("it waits there").1;
-            if queue.strict && over.is_none() {
-                walk.block(ask.queue());
-                let watched = draft.watched().filter(|&watched| watched != id);
-                if let Some(behind) =
-                    watched.filter(|&w| view.ask(w).is_some_and(|w| w.queue() == ask.queue()))
-                {
-                    let reason =
-                        Reason::Behind { head: id, name: ask.spec().name.clone(), queue: queue.name.clone() };
-                    // Whoever was looked at before has a reason of its own.
-                    if !draft.starts(behind) && !draft.has_reason() {
-                        draft.note(behind, reason);
-                    }
-                }
+        for _ in view.queues() {
+            let heads = self.pass(draft);
+            let is_over = |&head: &AskId| view.ask(head).is_some_and(|head| ceiling(draft, &head).is_some());
+            if !heads.iter().any(is_over) {
+                break;
             }
         }
     }
@@ -97,6 +72,41 @@ impl Full {
 }
 
 impl Pipeline {
+    /// One pass over everybody who waits. Returns who holds up a strict queue.
+    fn pass(&self, draft: &mut Draft<'_>) -> Vec<AskId> {
+        let view = draft.view();
+        let mut walk = draft.walk(self.order.as_ref());
+        let (mut full, mut heads) = (Full::default(), vec![]);
+        draft.forget_reason();
+        while let Some((key, id)) = draft.next(&mut walk) {
+            let ask = view.ask(id).expect("it waits");
+            if ask.not_before() > draft.now() {
+                draft.wake_at(ask.not_before());
+                continue;
+            }
+            if draft.starts(id) || (!full.rules_out(&ask, key) && self.try_start(draft, &ask, key)) {
+                continue;
+            }
+            full.insert(&ask, key);
+            let queue = view.queue(ask.queue());
+            if !queue.strict && !draft.is_watched(id) {
+                continue;
+            }
+            let over = ceiling(draft, &ask);
+            // Somebody at the ceiling waits for the own tenant, not for room: it does not hold up the others.
+            if queue.strict && over.is_none() {
+                walk.block(ask.queue());
+                heads.push(id);
+                note_behind(draft, &ask, queue);
+            }
+            if draft.is_watched(id) {
+                let reason = over.unwrap_or_else(|| no_room(draft, &ask));
+                draft.note(id, reason);
+            }
+        }
+        heads
+    }
+
     fn try_start(&self, draft: &mut Draft<'_>, ask: &AskView<'_>, key: Key) -> bool {
         match self.find(draft, ask) {
             Some(placement) => draft.start(ask.id(), placement).is_ok(),
@@ -177,6 +187,16 @@ impl Pipeline {
             .collect();
         victims.sort_unstable_by_key(|victim| victim.0);
         victims.into_iter().map(|((.., Reverse(id)), key)| (id, key)).collect()
+    }
+}
+
+/// If somebody asked about one behind `head`, this is why it waits; unless it was looked at before and has a reason of
+/// its own.
+fn note_behind(draft: &mut Draft<'_>, head: &AskView<'_>, queue: &QueueSpec) {
+    let Some(watched) = draft.watched().and_then(|watched| draft.view().ask(watched)) else { return };
+    if watched.queue() == head.queue() && !draft.starts(watched.id()) && !draft.has_reason() {
+        let (name, queue) = (head.spec().name.clone(), queue.name.clone());
+        draft.note(watched.id(), Reason::Behind { head: head.id(), name, queue });
     }
 }
 

@@ -14,7 +14,15 @@ pub use priority::Priority;
 
 use super::order::Key;
 use crate::draft::Draft;
+use crate::view::AskView;
 use consort_types::AskId;
+
+/// Whether a queue is served no later than another. Nobody takes from a queue that is served before their own: it would
+/// only be given back.
+fn is_served_first(draft: &Draft<'_>, claimant: &AskView<'_>, victim: &AskView<'_>) -> bool {
+    let priority = |ask: &AskView<'_>| draft.view().queue(ask.queue()).priority;
+    priority(claimant) >= priority(victim)
+}
 
 /// A rule of entitlement. It must be a strict order on claims (if `a` may take from `b`, then `b`, put back in the
 /// queue, may not take from `a`), or preemption would not terminate.

@@ -3,7 +3,7 @@
 //!
 //! Does badly with an order whose levels are noisy: every crossing costs a restart.
 
-use super::Reclaim;
+use super::{Reclaim, is_served_first};
 use crate::draft::Draft;
 use crate::policy::order::Key;
 use consort_types::AskId;
@@ -12,7 +12,9 @@ use consort_types::AskId;
 pub struct Level;
 
 impl Reclaim for Level {
-    fn may_take(&self, _draft: &Draft<'_>, claimant: (AskId, Key), victim: (AskId, Key)) -> bool {
-        claimant.1.level < victim.1.level
+    fn may_take(&self, draft: &Draft<'_>, claimant: (AskId, Key), victim: (AskId, Key)) -> bool {
+        let view = draft.view();
+        let (Some(first), Some(second)) = (view.ask(claimant.0), view.ask(victim.0)) else { return false };
+        claimant.1.level < victim.1.level && is_served_first(draft, &first, &second)
     }
 }

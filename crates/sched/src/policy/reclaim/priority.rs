@@ -4,7 +4,7 @@
 //! only what that tenant holds beyond its guarantee: else it would take it back, and so on for ever. Does badly
 //! when two teams keep raising their priorities against each other: give them quotas.
 
-use super::Reclaim;
+use super::{Reclaim, is_served_first};
 use crate::draft::Draft;
 use crate::policy::order::Key;
 use consort_types::{AskId, Qos};
@@ -16,7 +16,7 @@ impl Reclaim for Priority {
     fn may_take(&self, draft: &Draft<'_>, claimant: (AskId, Key), victim: (AskId, Key)) -> bool {
         let view = draft.view();
         let (Some(claimant), Some(victim)) = (view.ask(claimant.0), view.ask(victim.0)) else { return false };
-        if claimant.spec().qos == Qos::BestEffort {
+        if claimant.spec().qos == Qos::BestEffort || !is_served_first(draft, &claimant, &victim) {
             return false;
         }
         if victim.spec().qos == Qos::BestEffort {
