@@ -1,1 +1,3 @@
+//! The one binary.
+
 fn main() {}

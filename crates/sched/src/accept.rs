@@ -233,14 +233,10 @@ impl Scheduler {
     fn accept_node(&self, node: &NodeSpec) -> Verdict {
         text("the name of a node", &node.name, NAME)?;
         let who = format!("node {}", node.name);
-        if let Some(id) = self.state.cluster.node(&node.name) {
-            if self.state.cluster.nodes[id.index()].health != Health::Fenced {
-                return refuse(
-                    Rule::Stale,
-                    format!("{who} is already here"),
-                    "fence it before it joins again",
-                );
-            }
+        let known = self.state.cluster.node(&node.name).map(|id| &self.state.cluster.nodes[id.index()]);
+        if known.is_some_and(|known| known.health != Health::Fenced) {
+            let subject = format!("{who} is already here");
+            return refuse(Rule::Stale, subject, "fence it before it joins again");
         }
         let levels = &self.state.cluster.settings.levels;
         if node.domains.len() != levels.len() {

@@ -251,7 +251,7 @@ fn stop(
     let spec = &state.jobs.get(id.ask.job).ok_or(Breach::NotStoppable)?.spec;
     match (cause, allocation.phase) {
         (StopCause::TimeLimit, Phase::Running { since }) => {
-            if !spec.time_limit.is_some_and(|limit| now >= since + limit) {
+            if spec.time_limit.is_none_or(|limit| now < since + limit) {
                 return Err(Breach::NotDue);
             }
         }

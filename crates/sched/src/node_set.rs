@@ -81,7 +81,7 @@ mod tests {
         for _ in 0..5_000 {
             x = x.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let member = (x >> 8) % 9_000;
-            if x % 3 == 0 {
+            if x.is_multiple_of(3) {
                 set.remove(member);
                 model.remove(&member);
             } else {

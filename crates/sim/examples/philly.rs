@@ -1,3 +1,5 @@
+//! Plays the Philly workload under the peers named on the command line.
+
 use consort_sim::{
     peers::helios,
     report::Report,

@@ -398,19 +398,15 @@ impl World for VirtualWorld {
     }
 
     fn refused(&mut self, _now: Time, input: &Input, _refusal: &Refusal) {
-        match input {
-            Input::Submit(spec) => {
-                // Everything after it in this batch moves up by one.
-                let same = |entry: &&(Arc<JobSpec>, u32)| Arc::ptr_eq(&entry.0, spec);
-                let Some(&(_, index)) = self.unanswered.iter().find(same) else { return };
-                let position = self.jobs.iter().rposition(|&job| job == index).expect("we submitted it");
-                self.jobs.remove(position);
-                self.ids[index as usize] = None;
-                for (job, &index) in self.jobs.iter().enumerate().skip(position) {
-                    self.ids[index as usize] = Some(JobId(job as u64));
-                }
-            }
-            _ => {}
+        let Input::Submit(spec) = input else { return };
+        // Everything after it in this batch moves up by one.
+        let same = |entry: &&(Arc<JobSpec>, u32)| Arc::ptr_eq(&entry.0, spec);
+        let Some(&(_, index)) = self.unanswered.iter().find(same) else { return };
+        let position = self.jobs.iter().rposition(|&job| job == index).expect("we submitted it");
+        self.jobs.remove(position);
+        self.ids[index as usize] = None;
+        for (job, &index) in self.jobs.iter().enumerate().skip(position) {
+            self.ids[index as usize] = Some(JobId(job as u64));
         }
     }
 }

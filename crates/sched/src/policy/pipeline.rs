@@ -111,9 +111,9 @@ impl Pipeline {
         let mut taken: Vec<AskId> = vec![];
         let mut placement = None;
         for (victim, victim_key) in self.victims(draft, ask) {
-            let entitled =
-                |rule: &Box<dyn Reclaim>| rule.may_take(draft, (ask.id(), key), (victim, victim_key));
-            if self.reclaim.iter().any(entitled) && draft.stop(victim, cause).is_ok() {
+            let (claim, held) = ((ask.id(), key), (victim, victim_key));
+            let entitled = self.reclaim.iter().any(|rule| rule.may_take(draft, claim, held));
+            if entitled && draft.stop(victim, cause).is_ok() {
                 taken.push(victim);
                 placement = draft.find_room(self.place.as_ref(), ask, &least);
                 if placement.is_some() {
@@ -161,7 +161,7 @@ impl Pipeline {
                 ((spec.qos, Reverse(key.level), spec.priority, Reverse(since), Reverse(victim.id())), key)
             })
             .collect();
-        victims.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        victims.sort_unstable_by_key(|victim| victim.0);
         victims.into_iter().map(|((.., Reverse(id)), key)| (id, key)).collect()
     }
 }

@@ -11,8 +11,11 @@ pub struct Stock {
     pub name: &'static str,
     /// One line for `consort policies`.
     pub about: &'static str,
-    make: fn() -> (Box<dyn Order>, Vec<Box<dyn Reclaim>>),
+    make: fn() -> Opinions,
 }
+
+/// Who goes first, and who may take from whom.
+type Opinions = (Box<dyn Order>, Vec<Box<dyn Reclaim>>);
 
 impl Stock {
     /// Builds it.

@@ -215,7 +215,7 @@ impl Cluster {
         for group in &spec.devices {
             let kind = self.kind(&group.kind).expect("accept admits only known kinds");
             for position in 0..group.count {
-                let number = if group.island == 0 { NO_ISLAND } else { island + position / group.island };
+                let number = position.checked_div(group.island).map_or(NO_ISLAND, |number| island + number);
                 self.devices.push(Device { node, kind, island: number, held: 0, held_memory: 0, foreign: 0 });
             }
             if group.island != 0 {

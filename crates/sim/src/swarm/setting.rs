@@ -61,7 +61,7 @@ pub(super) fn cluster(dice: &mut Dice) -> Cluster {
 
 fn settings(dice: &mut Dice) -> Settings {
     let level = |name: &str, link: Option<&str>| LevelSpec { name: name.into(), link: link.map(Into::into) };
-    let levels = vec![level("block", None), level("rack", Some("fabric"))];
+    let levels = [level("block", None), level("rack", Some("fabric"))];
     let skipped = dice.whole(0, 2) as usize;
     Settings {
         levels: levels[skipped..].to_vec(),
