@@ -6,7 +6,8 @@
 use crate::class::Class;
 use crate::free::Free;
 use crate::lines::{Lines, Walk};
-use crate::policy::{Key, Need, Order, Place, place::share};
+use crate::policy::place::{Consolidated, share};
+use crate::policy::{Key, Need, Order, Place};
 use crate::state::State;
 use crate::state::jobs::{AskState, Phase};
 use crate::view::{AskView, View};
@@ -219,7 +220,25 @@ impl<'a> Draft<'a> {
     }
 
     /// The same for anything, on nobody's account.
+    ///
+    /// Several roles are placed one after the other, so an opinion can place the first ones in the way of the last.
+    /// Then the consolidated one, by which `accept` judged that the job could ever run, has the second word: else an
+    /// accepted job might wait for ever in an empty cluster.
     pub(crate) fn room_for(
+        &mut self,
+        place: &dyn Place,
+        class: &Class,
+        counts: &[u32],
+        tenant: Option<TenantId>,
+    ) -> Option<Placement> {
+        let found = self.room_for_roles(place, class, counts, tenant);
+        if found.is_some() || class.roles.len() == 1 {
+            return found;
+        }
+        self.room_for_roles(&Consolidated, class, counts, tenant)
+    }
+
+    fn room_for_roles(
         &mut self,
         place: &dyn Place,
         class: &Class,
