@@ -277,5 +277,13 @@ fn hashes_are_pinned() {
     assert_eq!(format!("{:016x}", history.hash), PINNED_HISTORY);
 }
 
-const PINNED: [&str; 7] = ["", "", "", "", "", "", ""];
-const PINNED_HISTORY: &str = "";
+const PINNED: [&str; 7] = [
+    "priority 7b24e896440b0e96",
+    "fifo e26e08b30641eef0",
+    "shortest 402a6ca63a73e8a8",
+    "qssf b7fc083805cca5c0",
+    "shortest-remaining 505cae3346106324",
+    "las f6ccd67d412b09ab",
+    "deadline 6d970f933ceb660f",
+];
+const PINNED_HISTORY: &str = "1a639274817c19a1";
