@@ -84,36 +84,58 @@ fn last_words(last: &Last) -> String {
     }
 }
 
-/// Whether a role finds every kind it accepts closed to it by its tenant's ceiling, were there room for all; then
-/// the first such kind is the reason.
+/// Whether no choice of kinds for the roles keeps the tenant below its ceilings, were there room for all; then the first
+/// kind that is closed is the reason.
 pub(crate) fn ceiling(draft: &Draft<'_>, ask: &AskView<'_>) -> Option<Reason> {
     let view = draft.view();
-    // What the roles before take of each kind, as a placement would.
-    let mut taken: BTreeMap<KindId, u64> = BTreeMap::new();
-    for options in draft.needs_by_role(ask) {
-        let mut first = None;
-        let open = options.into_iter().find(|&(kind, needs)| {
-            let needs = needs + taken.get(&kind).copied().unwrap_or(0);
-            let in_use = draft.standing(ask.tenant(), kind);
-            let account = view.account(ask.tenant(), kind);
-            let closed = account.ceiling.filter(|&ceiling| in_use + needs > ceiling);
-            if let Some(ceiling) = closed {
-                first.get_or_insert_with(|| Reason::Ceiling {
-                    tenant: ask.spec().tenant.clone(),
-                    kind: kind_name(&view, kind),
-                    ceiling: (ceiling / 1000) as u32,
-                    in_use,
-                    needs,
-                });
-            }
-            closed.is_none()
-        });
-        match open {
-            Some((kind, needs)) => *taken.entry(kind).or_default() += needs,
-            None => return first,
+    let mut closed = None;
+    let mut over = |kind: KindId, needs: u64| {
+        let in_use = draft.standing(ask.tenant(), kind);
+        let ceiling = view.account(ask.tenant(), kind).ceiling.filter(|&ceiling| in_use + needs > ceiling);
+        if let Some(ceiling) = ceiling {
+            closed.get_or_insert((kind, ceiling, in_use, needs));
+        }
+        ceiling.is_some()
+    };
+    let roles = draft.needs_by_role(ask);
+    if some_choice_is_open(&roles, &mut BTreeMap::new(), &mut over, &mut 256) {
+        return None;
+    }
+    closed.map(|(kind, ceiling, in_use, needs)| Reason::Ceiling {
+        tenant: ask.spec().tenant.clone(),
+        kind: kind_name(&view, kind),
+        ceiling: (ceiling / 1000) as u32,
+        in_use,
+        needs,
+    })
+}
+
+/// Whether the roles can choose kinds such that none is over, given what is `taken` of each. Counts its tries; when they
+/// run out the answer is yes, because then nobody has found a ceiling in the way.
+fn some_choice_is_open(
+    roles: &[Vec<(KindId, u64)>],
+    taken: &mut BTreeMap<KindId, u64>,
+    over: &mut impl FnMut(KindId, u64) -> bool,
+    tries: &mut u32,
+) -> bool {
+    let Some((options, rest)) = roles.split_first() else { return true };
+    for &(kind, needs) in options {
+        if *tries == 0 {
+            return true;
+        }
+        *tries -= 1;
+        let before = taken.get(&kind).copied().unwrap_or(0);
+        if over(kind, before + needs) {
+            continue;
+        }
+        taken.insert(kind, before + needs);
+        let is_open = some_choice_is_open(rest, taken, over, tries);
+        taken.insert(kind, before);
+        if is_open {
+            return true;
         }
     }
-    None
+    false
 }
 
 /// What the other roles take of a kind because they accept no other.
@@ -198,7 +220,7 @@ fn in_words(role: &Role) -> String {
         };
         let memory = match shape.memory_bytes {
             0 => String::new(),
-            bytes => format!(" with {}", gib(bytes)),
+            bytes => format!(" with {}", memory_words(bytes)),
         };
         let within = shape.within.as_ref().map(|within| format!(" within {within}")).unwrap_or_default();
         format!("{what}{memory}{within}")
@@ -206,12 +228,16 @@ fn in_words(role: &Role) -> String {
     shapes.collect::<Vec<_>>().join(" or ")
 }
 
-/// Memory as people say it.
-pub(crate) fn gib(bytes: u64) -> String {
-    let tenths = (u128::from(bytes) * 10).div_ceil(1 << 30);
+/// Memory as people say it: in the largest unit of which there is one, with one decimal if it needs one.
+pub(crate) fn memory_words(bytes: u64) -> String {
+    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let Some((power, unit)) = units.into_iter().find(|(power, _)| bytes >> power > 0) else {
+        return format!("{bytes} bytes");
+    };
+    let tenths = (u128::from(bytes) * 10).div_ceil(1 << power);
     match (tenths / 10, tenths % 10) {
-        (whole, 0) => format!("{whole} GiB"),
-        (whole, tenth) => format!("{whole}.{tenth} GiB"),
+        (whole, 0) => format!("{whole} {unit}"),
+        (whole, tenth) => format!("{whole}.{tenth} {unit}"),
     }
 }
 

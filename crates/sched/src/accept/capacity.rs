@@ -3,7 +3,7 @@
 use super::{Verdict, refuse};
 use crate::class::{Class, ClassShape};
 use crate::draft::Draft;
-use crate::explain::gib;
+use crate::explain::memory_words;
 use crate::free::Free;
 use crate::lines::Lines;
 use crate::policy::place::{Consolidated, Need, Place};
@@ -67,12 +67,13 @@ impl Scheduler {
             |shape: &ClassShape| shape.kinds(cluster).all(|kind| !shape.suits(cluster, kind));
         if let Some(shape) = shapes.iter().find(|shape| without_memory(shape)) {
             let largest = shape.kinds(cluster).max_by_key(|&kind| cluster.memory(kind));
-            let subject = format!("{who} asks for {} of memory on each {wanted}", gib(shape.memory_bytes));
+            let subject =
+                format!("{who} asks for {} of memory on each {wanted}", memory_words(shape.memory_bytes));
             return refuse(
                 Rule::NeverFits,
                 subject,
                 match largest {
-                    Some(kind) => format!("{} has {}", kind_name(kind), gib(cluster.memory(kind))),
+                    Some(kind) => format!("{} has {}", kind_name(kind), memory_words(cluster.memory(kind))),
                     None => "no kind of device is known yet".into(),
                 },
             );

@@ -377,9 +377,9 @@ fn what_never_fits_is_refused_with_what_would() {
     let within = |level: &str| Shape { within: Some(level.into()), ..Shape::of("a") };
     for (count, shape, text, most) in [
         (9, Shape::of("a"), "on a", 8),
-        (5, within("node"), "on a within one node", 4),
-        (3, within("island"), "on a within one island", 2),
-        (9, within("rack"), "on a within one rack", 8),
+        (5, within("node"), "on a within node", 4),
+        (3, within("island"), "on a within island", 2),
+        (9, within("rack"), "on a within rack", 8),
         (3, Shape { devices: 3, ..Shape::of("a") }, "on a with 3 devices each on one node", 2),
         (9, Shape { share: 500, ..Shape::of("a") }, "on a with 0.5 of a device each", 8),
         (9, Shape::any(), "on any kind", 8),
@@ -394,7 +394,7 @@ fn what_never_fits_is_refused_with_what_would() {
     let remedy = "nothing of the sort fits; there are up to 4 a on a node, up to 2 b on a node";
     no(&s, shaped(1, wide), Rule::NeverFits, subject, remedy);
     let greedy = Shape { memory_bytes: 81, ..Shape::of("a") };
-    let subject = "job j asks for 81 bytes of memory on each device of a";
+    let subject = "job j asks for 81 bytes of memory on each a";
     no(&s, shaped(1, greedy), Rule::NeverFits, subject, "a has 80 bytes");
     let role =
         |spec: &JobSpec, count| Role { count: Count::exactly(count), ..spec.stages[0].roles[0].clone() };
@@ -443,16 +443,15 @@ fn ceilings_are_kept_at_the_door() {
         spec.tenant = "red".into();
         count(spec, 4);
     });
-    let subject = "job j asks for 4 members on a, tenant red may use 3 a";
-    let remedy = "ask for 3 members or fewer, or have the ceiling raised";
+    let subject = "job j asks for 4 a, tenant red may use 3";
+    let remedy = "ask for 3 or fewer, or have the ceiling raised";
     no(&s, four, Rule::AboveCeiling, subject, remedy);
     // Two members of two devices are four; the second shape would do, were there enough of it.
     let pairs = red(|spec| {
         spec.stages[0].roles[0].count = Count::exactly(2);
         spec.stages[0].roles[0].shapes = vec![Shape { devices: 2, ..Shape::of("a") }];
     });
-    let subject = "job j asks for 2 members on a, tenant red may use 3 a";
-    no(&s, pairs, Rule::AboveCeiling, subject, "ask for 1 members or fewer, or have the ceiling raised");
+    no(&s, pairs, Rule::AboveCeiling, subject, "ask for 2 or fewer, or have the ceiling raised");
     let subject = "job j asks for more than tenant red may use of what this cluster has";
     let remedy = "ask for fewer members or other kinds, or have the ceiling raised";
     let either = red(|spec| {
@@ -471,7 +470,8 @@ fn ceilings_are_kept_at_the_door() {
         let role = Role { count: Count::exactly(2), ..spec.stages[0].roles[0].clone() };
         spec.stages[0].roles = vec![role.clone(), role];
     });
-    no(&s, together, Rule::AboveCeiling, subject, remedy);
+    let beside = "job j asks for 2 a beside 2 in other roles, tenant red may use 3";
+    no(&s, together, Rule::AboveCeiling, beside, "ask for 1 or fewer, or have the ceiling raised");
     yes(&s, submit(gang(8)));
     // What the tenant holds now does not matter: it may give it back.
     let mut s = s;
@@ -555,9 +555,11 @@ fn news_of_allocations_is_fenced_by_the_attempt() {
     let of = |attempt| AllocationId { attempt, ..id };
     let nobody = AllocationId { ask: AskId::whole(JobId(77)), attempt: 1 };
     let no_task = AllocationId { ask: AskId { task: 1, ..id.ask }, attempt: 1 };
-    for stale in [of(0), of(2), nobody, no_task] {
+    for (stale, what) in
+        [(of(0), "is over"), (of(2), "was never granted"), (nobody, "is over"), (no_task, "is over")]
+    {
         for input in all(stale) {
-            no(&s, input, Rule::Stale, &format!("allocation {stale} is over"), ignored);
+            no(&s, input, Rule::Stale, &format!("allocation {stale} {what}"), ignored);
         }
     }
     all(id).into_iter().for_each(|input| yes(&s, input));

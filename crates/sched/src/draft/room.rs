@@ -5,7 +5,8 @@
 
 use super::Draft;
 use crate::class::{Class, ClassShape};
-use crate::policy::{Need, Place, place::share};
+use crate::policy::place::{Consolidated, share};
+use crate::policy::{Need, Place};
 use crate::view::AskView;
 use consort_types::*;
 use std::collections::BTreeMap;
@@ -30,7 +31,24 @@ impl Draft<'_> {
     }
 
     /// The same for anything, on somebody's account or on nobody's.
+    ///
+    /// An opinion can place the first roles in the way of the last. Then the consolidated one, by which `accept` judged
+    /// that the job could ever run, has the second word: else an accepted job might wait for ever in an empty cluster.
     pub(crate) fn room_for(
+        &mut self,
+        place: &dyn Place,
+        class: &Class,
+        counts: &[u32],
+        tenant: Option<TenantId>,
+    ) -> Option<Placement> {
+        let found = self.search(place, class, counts, tenant);
+        if found.is_some() || class.roles.len() == 1 {
+            return found;
+        }
+        self.search(&Consolidated, class, counts, tenant)
+    }
+
+    fn search(
         &mut self,
         place: &dyn Place,
         class: &Class,
