@@ -48,7 +48,7 @@ pub fn readable(path: &Path) -> Result<(), Failure> {
 /// Offers everything that is set up to a scheduler of its own, which is then thrown away: what would be refused later
 /// is refused now, with the name of the file.
 fn check(path: &Path, cluster: &Cluster, workload: Option<&Workload>) -> Result<(), Failure> {
-    let mut scheduler = Scheduler::new(stock::ALL[0].policy(), Capabilities::default());
+    let mut scheduler = Scheduler::new(stock::standard().policy(), Capabilities::default());
     let more = workload.map(|workload| workload.undeclared(cluster)).unwrap_or_default();
     for input in cluster.inputs().into_iter().chain(more) {
         let event = scheduler

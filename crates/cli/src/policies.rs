@@ -29,9 +29,10 @@ struct Listed {
 
 /// The command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let listed = stock::ALL.iter().enumerate();
+    let default = stock::standard().name;
+    let listed = stock::ALL.iter();
     let listed: Vec<Listed> = listed
-        .map(|(index, stock)| Listed { name: stock.name, about: stock.about, default: index == 0 })
+        .map(|stock| Listed { name: stock.name, about: stock.about, default: stock.name == default })
         .collect();
     if args.json {
         return print_json(&listed);

@@ -84,6 +84,11 @@ impl Class {
         self.roles.iter().map(|role| u64::from(role.count.max) * u64::from(role.shapes[0].devices)).sum()
     }
 
+    /// Members of one ask at its widest.
+    pub fn members(&self) -> u32 {
+        self.roles.iter().fold(0u32, |sum, role| sum.saturating_add(role.count.max))
+    }
+
     /// Whether any role may be filled to different widths.
     pub fn is_elastic(&self) -> bool {
         self.roles.iter().any(|role| role.count.min < role.count.max)

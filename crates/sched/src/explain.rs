@@ -188,7 +188,7 @@ fn holders(view: &View<'_>, draft: &Draft<'_>, kinds: &BTreeSet<KindId>, ask: &A
         let leaves = other.doing() == Doing::Releasing;
         let grants = other.grants().iter().filter(|grant| !(leaves && promised.contains(&grant.device)));
         let devices = grants.filter(wanted).count() as u32;
-        let left = if leaves { Some(Span::ZERO) } else { length::remaining(view, other.id(), draft.now()) };
+        let left = if leaves { Some(Span::ZERO) } else { length::time_left(view, other.id(), draft.now()) };
         let until = left.map(|left| draft.now() + left);
         match ranks.last_mut() {
             _ if devices == 0 => {}
@@ -258,7 +258,8 @@ mod tests {
 
     #[test]
     fn whoever_is_at_the_ceiling_is_not_said_to_be_behind_those_it_lets_pass() {
-        let mut scheduler = Scheduler::new(stock::ALL[1].policy(), Capabilities::default());
+        let mut scheduler =
+            Scheduler::new(stock::find("fifo").expect("it is there").policy(), Capabilities::default());
         say(
             &mut scheduler,
             Input::SetKind(KindSpec { name: "a".into(), vendor: String::new(), memory_bytes: 0 }),

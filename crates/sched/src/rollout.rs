@@ -22,6 +22,9 @@ pub trait Watch {
     fn ended(&mut self, _ended: Ended) {}
 }
 
+/// Plans in one instant before we say that a policy is caught in a circle. A zero-length job needs one each.
+const RESTLESS: u64 = 10_000_000;
+
 /// For those who do not care.
 impl Watch for () {}
 
@@ -72,7 +75,9 @@ impl<W: World> Rollout<W> {
             self.wake_at = None;
             self.scheduler.stirred = true;
         }
+        let settled_by = self.plan_calls + RESTLESS;
         loop {
+            assert!(self.plan_calls < settled_by, "at {now} the policy changes its mind for ever");
             let mut inputs = std::mem::take(&mut self.inputs);
             if self.world.next_at().is_some_and(|at| at <= now) {
                 self.world.observe(now, &mut inputs);

@@ -344,6 +344,22 @@ impl<'a> AskView<'a> {
         self.ask.served + self.running_since().map_or(Span::ZERO, |since| now - since)
     }
 
+    /// Work done so far, as time at its full width.
+    pub fn worked_until(&self, now: Time) -> Span {
+        let running = self.running_since().map_or(Span::ZERO, |since| now - since);
+        let (members, most) = self.width();
+        self.ask.worked + running.scaled(members, most)
+    }
+
+    /// Members it runs with, and members at its widest; the same while it does not run.
+    pub fn width(&self) -> (u32, u32) {
+        let most = self.class().members();
+        match self.fills() {
+            [] => (most, most),
+            fills => (fills.iter().map(|fill| fill.count).sum(), most),
+        }
+    }
+
     /// The same times devices, in device-thousandths times nanoseconds.
     pub fn attained_until(&self, now: Time) -> i128 {
         let running = self.running_since().map_or(Span::ZERO, |since| now - since);

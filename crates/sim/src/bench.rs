@@ -7,6 +7,7 @@ mod helios;
 mod tiresias;
 
 use crate::report::{Record, Report};
+use crate::run::RunError;
 use crate::workload::ReadError;
 use std::fmt;
 use std::path::PathBuf;
@@ -75,13 +76,14 @@ pub enum BenchError {
     /// The data cannot be read.
     Data(ReadError),
     /// The run itself broke.
-    Broken(String),
+    Broken(RunError),
 }
 
 impl fmt::Display for BenchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BenchError::Unknown(sentence) | BenchError::Broken(sentence) => f.write_str(sentence),
+            BenchError::Unknown(sentence) => f.write_str(sentence),
+            BenchError::Broken(error) => error.fmt(f),
             BenchError::Data(error) => error.fmt(f),
         }
     }

@@ -6,9 +6,11 @@
 use crate::report::Record;
 use crate::workload::{Cluster, Submission, Workload};
 use crate::world::VirtualWorld;
+use consort_sched::check::Breach;
 use consort_sched::{Ended, Ending, Policy, Rollout, Scheduler, Watch};
 use consort_types::*;
 use cpu_time::{ProcessTime, ThreadTime};
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -59,17 +61,52 @@ pub struct Outcome {
     pub used: u128,
 }
 
+/// Why a run did not come to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunError {
+    /// The cluster, a tenant or a queue makes no sense.
+    Refused(Refusal),
+    /// A policy broke a rule; this is a bug in the policy.
+    Broken {
+        /// Which policy.
+        policy: String,
+        /// Which rule.
+        rule: Breach,
+    },
+    /// The state rebuilt from the journal differs from the one that was lost; this is a bug in the core.
+    Diverged,
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunError::Refused(refusal) => refusal.fmt(f),
+            RunError::Broken { policy, rule } => {
+                write!(
+                    f,
+                    "policy {policy} broke the rule {rule:?}, which is a bug in the policy; please report it"
+                )
+            }
+            RunError::Diverged => f.write_str(
+                "the state rebuilt from the journal differs from the one that was lost; please report it",
+            ),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
 /// Runs to the end. `progress` hears now and then how many jobs have ended.
 ///
 /// Fails when the set-up itself is refused, or when a policy broke a rule.
-pub fn run(setup: Setup, progress: &mut dyn FnMut(u64)) -> Result<Outcome, String> {
+pub fn run(setup: Setup, progress: &mut dyn FnMut(u64)) -> Result<Outcome, RunError> {
     let began = ProcessTime::now();
     let capabilities = setup.world.capabilities();
     let mut scheduler = Scheduler::new(setup.policy.clone(), capabilities);
     let mut journal = setup.crash_every.map(|_| vec![]);
     let start = setup.world.next_at().unwrap_or(Time::ZERO).min(Time::ZERO);
     for input in setup.inputs {
-        let event = scheduler.accept(start, input).map_err(|refusal| refusal.to_string())?;
+        let event = scheduler.accept(start, input).map_err(RunError::Refused)?;
         scheduler.apply(&event);
         journal.iter_mut().for_each(|journal| journal.push(event.clone()));
     }
@@ -92,12 +129,9 @@ pub fn run(setup: Setup, progress: &mut dyn FnMut(u64)) -> Result<Outcome, Strin
         }
     }
     if let Some(broken) = rollout.scheduler.take_rejections().first() {
-        return Err(format!(
-            "policy {} broke the rule {:?}; this is a bug in the policy",
-            setup.policy.name(),
-            broken.rule
-        ));
+        return Err(RunError::Broken { policy: setup.policy.name().into(), rule: broken.rule });
     }
+    watch.refused.extend_from_slice(rollout.world.withheld());
     watch.records.iter_mut().for_each(|record| record.submission = rollout.world.submission_of(record.job));
     let view = rollout.scheduler.view();
     Ok(Outcome {
@@ -118,10 +152,10 @@ pub(crate) fn recover(
     old: Rollout<VirtualWorld>,
     policy: &Arc<dyn Policy>,
     journal: &[Event],
-) -> Result<Rollout<VirtualWorld>, String> {
+) -> Result<Rollout<VirtualWorld>, RunError> {
     let scheduler = Scheduler::recover(policy.clone(), old.world.capabilities(), journal);
     if scheduler.state_hash() != old.scheduler.state_hash() {
-        return Err("the state rebuilt from the journal differs from the one that was lost".into());
+        return Err(RunError::Diverged);
     }
     let (plan_calls, events, wake_at) = (old.plan_calls, old.events, old.next_at());
     let mut rollout = Rollout::new(scheduler, old.world);

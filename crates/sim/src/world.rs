@@ -34,6 +34,7 @@ pub struct VirtualWorld {
     submissions: Arc<[Submission]>,
     /// By job id: which submission it came from.
     jobs: Vec<u32>,
+    withheld: Vec<Refusal>,
     /// Submitted and not yet known to be accepted.
     unanswered: Vec<(Arc<JobSpec>, u32)>,
     /// By submission: what became of it.
@@ -100,6 +101,7 @@ impl VirtualWorld {
             ids: vec![None; submissions.len()],
             submissions,
             jobs: vec![],
+            withheld: vec![],
             unanswered: vec![],
             live: BTreeMap::new(),
             left: BTreeMap::new(),
@@ -223,7 +225,7 @@ impl VirtualWorld {
                 && self.truth(id.ask).is_some_and(|truth| id.attempt <= truth.truth.failures);
             let (work, verdict) =
                 if breaks { (Span(left.0 / 2), Verdict::Broke) } else { (left, Verdict::Done) };
-            self.later(now + stretched(work, members, most), Happening::Over(id, verdict));
+            self.later(now + work.scaled(most, members.max(1)), Happening::Over(id, verdict));
         }
         self.say(now, Input::Started(id), inputs);
     }
@@ -269,8 +271,8 @@ impl VirtualWorld {
         let Some((since, members, most)) = self.live.get_mut(&id).and_then(|live| live.running.take()) else {
             return;
         };
-        let ran = (now - since).0;
-        let done = Span((i128::from(ran) * i128::from(members) / i128::from(most.max(1))) as i64);
+        let ran = now - since;
+        let done = ran.scaled(members, most.max(1));
         let left = (self.work_left(id.ask) - done).max(Span::ZERO);
         self.left.insert(id.ask, left + self.restart_cost(id.ask));
     }
@@ -297,11 +299,11 @@ impl VirtualWorld {
         let submission = &self.submissions[index as usize];
         let mut spec = submission.spec.clone();
         if !submission.after.is_empty() {
-            let after = submission
-                .after
-                .iter()
-                .filter_map(|&(other, when)| Some(Dependency { job: self.job_of(other)?, when }));
-            Arc::make_mut(&mut spec).after = after.collect();
+            let waits = |&(other, when)| self.job_of(other).map(|job| Dependency { job, when }).ok_or(other);
+            match submission.after.iter().map(waits).collect::<Result<Vec<_>, usize>>() {
+                Ok(after) => Arc::make_mut(&mut spec).after = after,
+                Err(refused) => return self.withhold(index, refused),
+            }
         }
         // Ids are handed out in order; a refusal takes this back.
         self.ids[index as usize] = Some(JobId(self.jobs.len() as u64));
@@ -309,13 +311,19 @@ impl VirtualWorld {
         self.unanswered.push((spec.clone(), index));
         inputs.push(Input::Submit(spec));
     }
-}
 
-fn stretched(work: Span, members: u32, most: u32) -> Span {
-    if members == most {
-        return work;
+    /// Nobody submits what waits for something that was refused.
+    fn withhold(&mut self, index: u32, refused: usize) {
+        let (name, other) =
+            (&self.submissions[index as usize].spec.name, &self.submissions[refused].spec.name);
+        let subject = format!("job {name} waits for {other}, which was refused");
+        self.withheld.push(Refusal::new(Rule::NotThere, subject, format!("mend {other} first")));
     }
-    Span((i128::from(work.0) * i128::from(most) / i128::from(members.max(1))) as i64)
+
+    /// Why submissions were withheld, because of others that were refused.
+    pub fn withheld(&self) -> &[Refusal] {
+        &self.withheld
+    }
 }
 
 impl World for VirtualWorld {

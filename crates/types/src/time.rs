@@ -50,6 +50,15 @@ impl Span {
         self.0 as f64 / NS as f64
     }
 
+    /// The span times `part / whole`, rounded towards zero; `whole` is not 0.
+    pub fn scaled(self, part: u32, whole: u32) -> Self {
+        if part == whole {
+            return self;
+        }
+        let scaled = i128::from(self.0) * i128::from(part) / i128::from(whole);
+        Span(scaled.clamp(i64::MIN.into(), i64::MAX.into()) as i64)
+    }
+
     /// The span `factor` times over.
     pub const fn times(self, factor: i64) -> Self {
         Span(self.0.saturating_mul(factor))
@@ -235,5 +244,7 @@ mod tests {
         assert_eq!(Time::NEVER + Span::seconds(1), Time::NEVER);
         assert_eq!(Time(i64::MIN) - Time(1), Span(i64::MIN));
         assert_eq!(Span::CENTURY.times(1 << 40), Span(i64::MAX));
+        assert_eq!(Span::CENTURY.scaled(u32::MAX, 1), Span(i64::MAX));
+        assert_eq!(Span(100).scaled(3, 8), Span(37));
     }
 }

@@ -39,7 +39,7 @@ fn levels(names: &[&str]) -> Settings {
 
 /// Two nodes of four `a`, one of two `b`; `red` may use three `a` and may alone use the queue `vip`.
 fn house() -> Scheduler {
-    let mut scheduler = Scheduler::new(stock::ALL[0].policy(), Capabilities::default());
+    let mut scheduler = Scheduler::new(stock::standard().policy(), Capabilities::default());
     for input in [
         Input::Configure(levels(&["rack"])),
         Input::SetKind(kind("a", 80)),
@@ -134,7 +134,7 @@ fn names_are_printable_and_not_too_long() {
         let subject = format!("{what} \"\\0\" contains control characters");
         no(&s, input, Rule::Malformed, &subject, "use printable ones");
     }
-    let empty = Scheduler::new(stock::ALL[0].policy(), Capabilities::default());
+    let empty = Scheduler::new(stock::standard().policy(), Capabilities::default());
     let subject = "the name of a topology level \"\\0\" contains control characters";
     no(&empty, Input::Configure(levels(&["\0"])), Rule::Malformed, subject, "use printable ones");
 }
@@ -144,7 +144,7 @@ fn the_topology_is_set_once_and_makes_sense() {
     let s = house();
     let subject = "the topology cannot change while nodes are known";
     no(&s, Input::Configure(levels(&[])), Rule::InUse, subject, "set it before the first node joins");
-    let s = Scheduler::new(stock::ALL[0].policy(), Capabilities::default());
+    let s = Scheduler::new(stock::standard().policy(), Capabilities::default());
     let many: Vec<String> = (0..17).map(|number| format!("l{number}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     no(
@@ -192,7 +192,7 @@ fn quotas_name_known_kinds_once_and_do_not_contradict_themselves() {
     let remedy = "raise the ceiling or lower the guarantee";
     no(&s, set(&[("a", 3, Some(2))]), Rule::Malformed, &subject, remedy);
     yes(&s, set(&[("a", 2, Some(2)), ("b", u32::MAX, None)]));
-    let empty = Scheduler::new(stock::ALL[0].policy(), Capabilities::default());
+    let empty = Scheduler::new(stock::standard().policy(), Capabilities::default());
     let subject = format!("{who} a: there is no such kind");
     no(&empty, set(&[("a", 1, None)]), Rule::UnknownName, &subject, "declare a kind first");
 }
@@ -217,7 +217,7 @@ fn queues_and_owners_are_known() {
     let subject = "job j: tenant default may not use queue vip";
     no(&s, owned("default", "vip"), Rule::NotAllowed, subject, "it is for red");
     yes(&s, owned("red", "vip"));
-    let empty = Scheduler::new(stock::ALL[0].policy(), Capabilities::default());
+    let empty = Scheduler::new(stock::standard().policy(), Capabilities::default());
     let subject = "job j: there is no tenant default";
     no(&empty, submit(gang(1)), Rule::UnknownName, subject, "declare a tenant first");
     let mut empty = empty;
@@ -407,7 +407,7 @@ fn what_never_fits_is_refused_with_what_would() {
 
 #[test]
 fn an_empty_cluster_says_so_and_a_gang_of_one_is_a_gang() {
-    let mut s = Scheduler::new(stock::ALL[0].policy(), Capabilities::default());
+    let mut s = Scheduler::new(stock::standard().policy(), Capabilities::default());
     say(&mut s, Input::SetKind(kind("a", 80)));
     say(&mut s, Input::SetTenant(tenant("default", &[])));
     say(&mut s, Input::SetQueue(queue("default", &[])));

@@ -197,8 +197,10 @@ impl Scheduler {
             (Phase::Releasing { then: Then::JobEnds, .. }, _) => self.ask_done(id.ask),
             (_, Outcome::Succeeded) if !is_service => self.ask_done(id.ask),
             (Phase::Releasing { then, .. }, _) => self.after_release(id.ask, then, ran_since.is_some()),
-            (_, Outcome::Failed { .. }) => self.failed(id.ask, outcome),
-            (_, Outcome::Stopped | Outcome::Succeeded) => {
+            (_, Outcome::Failed { .. } | Outcome::Succeeded) => {
+                self.failed(id.ask, outcome, ran_since.map_or(Span::ZERO, |since| self.state.now - since));
+            }
+            (_, Outcome::Stopped) => {
                 self.set_last(id.ask, Last::Ended(outcome));
                 self.after_release(id.ask, Then::Requeue, ran_since.is_some());
             }
@@ -210,10 +212,14 @@ impl Scheduler {
         matches!(job.spec.stages[usize::from(id.stage)].form, Form::Service { .. })
     }
 
-    fn failed(&mut self, id: AskId, outcome: Outcome) {
+    /// An attempt broke by itself; or a replica ended, which it never should.
+    fn failed(&mut self, id: AskId, outcome: Outcome, ran: Span) {
         let (now, is_service) = (self.state.now, self.is_service(id));
         let spec = self.state.jobs.get(id.job).expect("it is granted").spec.clone();
         let ask = self.ask_mut(id);
+        if is_service && ran >= LONGEST_BACKOFF {
+            ask.failures = 0; // it has been well for long enough
+        }
         ask.failures += 1;
         ask.last = Last::Ended(outcome);
         if ask.failures > spec.retries && !is_service {
@@ -257,8 +263,12 @@ impl Scheduler {
     fn serve(&mut self, id: AskId, allocation: &Allocation, since: Time) {
         let ran = self.state.now - since;
         let thousandths: i128 = allocation.placement.grants.iter().map(|grant| i128::from(grant.share)).sum();
+        let job = self.state.jobs.get(id.job).expect("it is granted");
+        let most = self.state.classes.get(job.stages[usize::from(id.stage)].class).members();
+        let members: u32 = allocation.placement.fills.iter().map(|fill| fill.count).sum();
         let ask = self.ask_mut(id);
         ask.served = ask.served + ran;
+        ask.worked = ask.worked + ran.scaled(members, most);
         ask.attained += thousandths * i128::from(ran.0);
     }
 

@@ -31,6 +31,7 @@ impl Scheduler {
             first_started: None,
             waited: Span::ZERO,
             served: Span::ZERO,
+            worked: Span::ZERO,
             attained: 0,
             queued: state.now,
             turn: 0,
@@ -254,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_long_chain_of_jobs_falls_without_overflowing() {
-        let mut scheduler = Scheduler::new(stock::ALL[0].policy(), Capabilities::default());
+        let mut scheduler = Scheduler::new(stock::standard().policy(), Capabilities::default());
         say(
             &mut scheduler,
             Input::SetKind(KindSpec { name: "a".into(), vendor: String::new(), memory_bytes: 0 }),

@@ -10,7 +10,7 @@ const START: Time = Time::seconds(100);
 /// Two nodes: `n0` with four `a` in islands of two, `n1` with two `a` and one `b`, in two racks. Tenant `red` may
 /// use three `a`. Every `a` has 80 bytes.
 fn house() -> Scheduler {
-    let mut scheduler = Scheduler::new(stock::ALL[0].policy(), Capabilities::default());
+    let mut scheduler = Scheduler::new(stock::standard().policy(), Capabilities::default());
     let group = |kind: &str, count, island| DeviceGroup { kind: kind.into(), count, island };
     let node =
         |name: &str, rack: &str, devices| NodeSpec { name: name.into(), domains: vec![rack.into()], devices };

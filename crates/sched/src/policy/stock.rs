@@ -38,17 +38,17 @@ fn by_level() -> Vec<Box<dyn Reclaim>> {
     vec![Box::new(reclaim::Level)]
 }
 
-/// All of them. The first is the default.
+/// All of them, the plainest first.
 pub const ALL: &[Stock] = &[
-    Stock {
-        name: "priority",
-        about: "firmer class and higher priority first, then first come; these and unmet guarantees take back devices",
-        make: || (Box::new(Priority), by_claim()),
-    },
     Stock {
         name: "fifo",
         about: "first come, first served; nothing is taken back",
         make: || (Box::new(Fifo), vec![]),
+    },
+    Stock {
+        name: "priority",
+        about: "firmer class and higher priority first, then first come; these and unmet guarantees take back devices",
+        make: || (Box::new(Priority), by_claim()),
     },
     Stock {
         name: "shortest",
@@ -80,4 +80,9 @@ pub const ALL: &[Stock] = &[
 /// One of them by name.
 pub fn find(name: &str) -> Option<&'static Stock> {
     ALL.iter().find(|stock| stock.name == name)
+}
+
+/// What is used when nobody names one.
+pub fn standard() -> &'static Stock {
+    find("priority").expect("it is in the list")
 }

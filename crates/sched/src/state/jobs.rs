@@ -101,6 +101,8 @@ pub(crate) struct Ask {
     pub waited: Span,
     /// Time spent running, over all attempts.
     pub served: Span,
+    /// The same as if it had always run at its full width: time at half the width counts half.
+    pub worked: Span,
     /// The same, times devices: what least-attained-service orders by, in device-thousandths times nanoseconds.
     pub attained: i128,
     /// When it last began to wait.

@@ -33,7 +33,7 @@ impl Policy for Shortest {
         // Who leaves keeps its devices for another moment; a plan made in it looks again when they are back.
         let kept =
             view.granted().filter(|&id| view.ask(id).is_some_and(|ask| ask.doing() != Doing::Releasing));
-        let left = |id| length::remaining(&view, id, now).expect("every length is declared");
+        let left = |id| length::work_left(&view, id, now).expect("every length is declared");
         let mut everybody: Vec<(Span, AskId)> = view.waiting().chain(kept).map(|id| (left(id), id)).collect();
         everybody.sort_unstable();
         let mut budget = view.usable_devices();

@@ -84,7 +84,7 @@ fn crash(
     chronicle: &Chronicle,
 ) -> Result<Rollout<VirtualWorld>, ReadError> {
     let recovered = recover(rollout, &story.policy.policy(), &chronicle.journal);
-    let mut rollout = recovered.map_err(|difference| Place::default().fail(difference))?;
+    let mut rollout = recovered.map_err(|difference| Place::default().fail(difference.to_string()))?;
     rollout.scheduler.drop_caches();
     Ok(rollout)
 }

@@ -22,7 +22,7 @@ pub(super) fn read(text: &str) -> Result<Story, ReadError> {
     let mut reader = Reader {
         story: Story {
             cluster: Cluster::default(),
-            policy: &stock::ALL[0],
+            policy: stock::standard(),
             delays: Delays::default(),
             capabilities: Capabilities::default(),
             submissions: vec![],

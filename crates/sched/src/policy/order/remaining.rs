@@ -18,7 +18,7 @@ impl Order for ShortestRemaining {
 
     fn key(&self, view: &View<'_>, id: AskId, now: Time) -> Key {
         let Some(ask) = view.ask(id) else { return Key { level: i64::MAX, rank: i64::MAX } };
-        let left = length::remaining(view, id, now).map(|left| match ask.running_since() {
+        let left = length::work_left(view, id, now).map(|left| match ask.running_since() {
             Some(_) => left - ask.spec().restart_cost,
             None => left,
         });

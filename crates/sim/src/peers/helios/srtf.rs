@@ -75,7 +75,7 @@ fn entries(draft: &Draft<'_>) -> Vec<Entry> {
         .chain(running)
         .map(|id| {
             let ask = view.ask(id).expect("it waits or runs");
-            let left = length::remaining(&view, id, now).expect("every length is declared");
+            let left = length::work_left(&view, id, now).expect("every length is declared");
             let (runs, turn) = (ask.doing() == Doing::Running, ask.turn());
             Entry { left, runs, turn, id, width: ask.class().width() }
         })
