@@ -236,7 +236,7 @@ fn shown(args: &Args, scenario: &Scenario, rows: &[Row]) -> String {
 fn table(rows: &[Row]) -> Table {
     let mut table = Table::default();
     let reports = || rows.iter().map(|row| &row.report);
-    let seconds = |value: f64| decimal(value, 1);
+    let seconds = |value: f64| decimal(value, 2);
     table.text("case", 0, rows.iter().map(|row| row.case.clone()));
     table.text("policy", 0, rows.iter().map(|row| row.policy.clone()));
     if has_seeds(rows) {
@@ -245,12 +245,12 @@ fn table(rows: &[Row]) -> Table {
     table.numbers("jobs", 4, reports().map(|report| thousands(report.jobs)));
     table.numbers("avg JCT s", 0, reports().map(|report| seconds(report.avg_jct_s)));
     table.numbers("avg queue s", 2, reports().map(|report| seconds(report.avg_queue_s)));
-    table.numbers("p99 JCT s", 3, reports().map(|report| decimal(report.p99_jct_s, 0)));
-    table.numbers("makespan s", 5, reports().map(|report| decimal(report.makespan_s, 0)));
+    table.numbers("p99 JCT s", 8, reports().map(|report| decimal(report.p99_jct_s, 0)));
+    table.numbers("makespan s", 9, reports().map(|report| decimal(report.makespan_s, 0)));
     table.numbers("preempted", 6, reports().map(|report| thousands(report.preemptions)));
-    table.numbers("plans", 8, reports().map(|report| thousands(report.plan_calls)));
+    table.numbers("plans", 4, reports().map(|report| thousands(report.plan_calls)));
     table.numbers("CPU s", 7, reports().map(|report| decimal(report.cpu_s, 2)));
-    table.text("state", 9, reports().map(|report| state_hash(report)[..8].to_string()));
+    table.text("state", 5, reports().map(|report| state_hash(report)[..8].to_string()));
     if rows.iter().any(|row| row.anchor.is_some()) {
         let anchor = |row: &Row| row.anchor.as_ref().map(named).unwrap_or_default();
         table.text("anchor", 2, rows.iter().map(anchor));
@@ -269,7 +269,7 @@ fn named(anchor: &Anchor) -> String {
         "avg_jct_s" => String::new(),
         metric => format!(" {metric}"),
     };
-    format!("{}{metric} {}", anchor.who, decimal(anchor.value, 1))
+    format!("{}{metric} {}", anchor.who, decimal(anchor.value, 2))
 }
 
 /// Ours to theirs, in the figure that they published.

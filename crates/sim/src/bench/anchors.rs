@@ -57,7 +57,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Reference>, BenchError> {
 
 impl Reference {
     pub fn anchor(&self) -> Anchor {
-        Anchor { who: "reference replay".into(), metric: "avg_jct_s".into(), value: self.avg_jct_s }
+        Anchor { who: "reference".into(), metric: "avg_jct_s".into(), value: self.avg_jct_s }
     }
 
     /// Where a report differs: means to 0.01 s, the rest exactly. The reference's percentiles over several clusters
