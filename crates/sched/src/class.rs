@@ -89,9 +89,9 @@ impl Class {
         self.roles.iter().fold(0u32, |sum, role| sum.saturating_add(role.count.max))
     }
 
-    /// Whether any role may be filled to different widths.
-    pub fn is_elastic(&self) -> bool {
-        self.roles.iter().any(|role| role.count.min < role.count.max)
+    /// Whether it is one role that wants whole devices.
+    pub fn is_plain(&self) -> bool {
+        self.roles.len() == 1 && self.roles[0].shapes.iter().all(|shape| shape.share == WHOLE)
     }
 }
 

@@ -4,14 +4,16 @@
 //! it still cannot start and its queue is strict, its queue is done for this pass. Requests of the same class are
 //! tried once. Simplified: no reservations, so in a queue that is not strict a wide gang can be passed for ever.
 
+mod take_back;
+
 use super::{Key, Order, Place, Policy, Reclaim, Size};
 use crate::class::ClassId;
 use crate::draft::Draft;
 use crate::explain::{ceiling, no_room};
-use crate::view::{AskView, Doing, View};
+use crate::view::{AskView, View};
 use consort_types::*;
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+use take_back::Victims;
 
 /// Four opinions under one name.
 pub struct Pipeline {
@@ -76,7 +78,7 @@ impl Pipeline {
     fn pass(&self, draft: &mut Draft<'_>) -> Vec<AskId> {
         let view = draft.view();
         let mut walk = draft.walk(self.order.as_ref());
-        let (mut full, mut heads) = (Full::default(), vec![]);
+        let (mut full, mut victims, mut heads) = (Full::default(), Victims::default(), vec![]);
         draft.forget_reason();
         while let Some((key, id)) = draft.next(&mut walk) {
             let ask = view.ask(id).expect("it waits");
@@ -84,7 +86,9 @@ impl Pipeline {
                 draft.wake_at(ask.not_before());
                 continue;
             }
-            if draft.starts(id) || (!full.rules_out(&ask, key) && self.try_start(draft, &ask, key)) {
+            if draft.starts(id)
+                || (!full.rules_out(&ask, key) && self.try_start(draft, &ask, key, &mut victims))
+            {
                 continue;
             }
             full.insert(&ask, key);
@@ -107,10 +111,11 @@ impl Pipeline {
         heads
     }
 
-    fn try_start(&self, draft: &mut Draft<'_>, ask: &AskView<'_>, key: Key) -> bool {
+    fn try_start(&self, draft: &mut Draft<'_>, ask: &AskView<'_>, key: Key, victims: &mut Victims) -> bool {
         match self.find(draft, ask) {
             Some(placement) => draft.start(ask.id(), placement).is_ok(),
-            None => !self.reclaim.is_empty() && self.take_back(draft, ask, key),
+            None if self.reclaim.is_empty() => false,
+            None => self.take_back(draft, ask, key, victims),
         }
     }
 
@@ -127,67 +132,6 @@ impl Pipeline {
         }
         Some(best)
     }
-
-    /// Takes from those with a worse claim: nothing before it is known to help, and no more than is needed.
-    fn take_back(&self, draft: &mut Draft<'_>, ask: &AskView<'_>, key: Key) -> bool {
-        let least = self.size.counts(ask.class(), self.size.steps(ask.class()) - 1);
-        let cause = StopCause::Preempted { by: ask.id() };
-        let begin = draft.mark();
-        let mut taken: Vec<AskId> = vec![];
-        let mut placement = None;
-        for (victim, victim_key) in self.victims(draft, ask) {
-            let entitled = |rule: &dyn Reclaim| rule.may_take(draft, (ask.id(), key), (victim, victim_key));
-            if self.reclaim.iter().any(|rule| entitled(rule.as_ref())) && draft.stop(victim, cause).is_ok() {
-                taken.push(victim);
-                placement = draft.find_room(self.place.as_ref(), ask, &least);
-                if placement.is_some() {
-                    break;
-                }
-            }
-        }
-        draft.back_to(begin);
-        if placement.is_none() {
-            return false;
-        }
-        // Everybody without whom it fits as well is spared, those with the better claim first.
-        for spared in taken.clone().into_iter().rev() {
-            let rest: Vec<AskId> = taken.iter().copied().filter(|&victim| victim != spared).collect();
-            stop_all(draft, &rest, cause);
-            if let Some(found) = draft.find_room(self.place.as_ref(), ask, &least) {
-                (placement, taken) = (Some(found), rest);
-            }
-            draft.back_to(begin);
-        }
-        stop_all(draft, &taken, cause);
-        let placement = placement.expect("just found");
-        let started = draft.start(ask.id(), placement).is_ok();
-        if !started {
-            draft.back_to(begin);
-        }
-        started
-    }
-
-    /// Those who run on something the ask could use: weakest claim first, and of equal claims the one that has run
-    /// least, since it loses least.
-    fn victims(&self, draft: &Draft<'_>, ask: &AskView<'_>) -> Vec<(AskId, Key)> {
-        let view = draft.view();
-        let kinds: BTreeSet<KindId> = draft.least_needs(ask).into_iter().map(|(kind, _)| kind).collect();
-        let mut victims: Vec<_> = view
-            .granted()
-            .filter_map(|id| view.ask(id))
-            .filter(|victim| matches!(victim.doing(), Doing::Running | Doing::Starting))
-            .filter(|victim| victim.spec().qos != Qos::Guaranteed && !draft.stops(victim.id()))
-            .filter(|victim| victim.grants().iter().any(|grant| kinds.contains(&view.kind_of(grant.device))))
-            .map(|victim| {
-                let key = self.order.key(&view, victim.id(), draft.now());
-                let since = victim.running_since().unwrap_or(draft.now());
-                let spec = victim.spec();
-                ((spec.qos, Reverse(key.level), spec.priority, Reverse(since), Reverse(victim.id())), key)
-            })
-            .collect();
-        victims.sort_unstable_by_key(|victim| victim.0);
-        victims.into_iter().map(|((.., Reverse(id)), key)| (id, key)).collect()
-    }
 }
 
 /// If somebody asked about one behind `head`, this is why it waits; unless it was looked at before and has a reason of
@@ -197,12 +141,5 @@ fn note_behind(draft: &mut Draft<'_>, head: &AskView<'_>, queue: &QueueSpec) {
     if watched.queue() == head.queue() && !draft.starts(watched.id()) && !draft.has_reason() {
         let (name, queue) = (head.spec().name.clone(), queue.name.clone());
         draft.note(watched.id(), Reason::Behind { head: head.id(), name, queue });
-    }
-}
-
-fn stop_all(draft: &mut Draft<'_>, victims: &[AskId], cause: StopCause) {
-    for &victim in victims {
-        let stopped = draft.stop(victim, cause);
-        assert_eq!(stopped, Ok(()), "it was stopped a moment ago");
     }
 }

@@ -1,0 +1,120 @@
+//! Taking back, the same way for every rule: nothing before it is known to help, and no more than is needed.
+
+use super::Pipeline;
+use crate::draft::Draft;
+use crate::policy::Key;
+use crate::view::{AskView, Doing};
+use consort_types::*;
+use std::cmp::Reverse;
+
+/// Everybody who could be stopped, weakest claim first, and of equal claims the one that has run least, since it loses
+/// least. Made once in a pass, when somebody first asks.
+#[derive(Default)]
+pub(super) struct Victims(Option<Vec<Victim>>);
+
+#[derive(Clone)]
+struct Victim {
+    id: AskId,
+    key: Key,
+    /// Kinds it holds something of.
+    kinds: Vec<KindId>,
+}
+
+impl Victims {
+    fn of(&mut self, pipeline: &Pipeline, draft: &Draft<'_>) -> &[Victim] {
+        self.0.get_or_insert_with(|| {
+            let view = draft.view();
+            let mut victims: Vec<_> = view
+                .granted()
+                .filter_map(|id| view.ask(id))
+                .filter(|victim| matches!(victim.doing(), Doing::Running | Doing::Starting))
+                .filter(|victim| victim.spec().qos != Qos::Guaranteed)
+                .map(|victim| {
+                    let (id, spec) = (victim.id(), victim.spec());
+                    let key = pipeline.order.key(&view, id, draft.now());
+                    let since = victim.running_since().unwrap_or(draft.now());
+                    let mut kinds: Vec<KindId> =
+                        victim.grants().iter().map(|grant| view.kind_of(grant.device)).collect();
+                    kinds.sort_unstable();
+                    kinds.dedup();
+                    let claim = (spec.qos, Reverse(key.level), spec.priority, Reverse(since), Reverse(id));
+                    (claim, Victim { id, key, kinds })
+                })
+                .collect();
+            victims.sort_unstable_by_key(|(claim, _)| *claim);
+            victims.into_iter().map(|(_, victim)| victim).collect()
+        })
+    }
+}
+
+impl Pipeline {
+    /// Starts an ask on what those with a worse claim give back. Whether it did.
+    pub(super) fn take_back(
+        &self,
+        draft: &mut Draft<'_>,
+        ask: &AskView<'_>,
+        key: Key,
+        victims: &mut Victims,
+    ) -> bool {
+        let least = self.size.counts(ask.class(), self.size.steps(ask.class()) - 1);
+        let cause = StopCause::Preempted { by: ask.id() };
+        let needs = draft.least_needs(ask);
+        let begin = draft.mark();
+        let mut taken: Vec<AskId> = vec![];
+        let mut placement = None;
+        for victim in victims.of(self, draft) {
+            let is_useful =
+                needs.iter().any(|(kind, _)| victim.kinds.contains(kind)) && !draft.stops(victim.id);
+            let is_entitled = is_useful && self.may_take(draft, (ask.id(), key), (victim.id, victim.key));
+            if is_entitled && draft.stop(victim.id, cause).is_ok() {
+                taken.push(victim.id);
+                if could_fit(draft, ask, &needs) {
+                    placement = draft.find_room(self.place.as_ref(), ask, &least);
+                }
+                if placement.is_some() {
+                    break;
+                }
+            }
+        }
+        draft.back_to(begin);
+        if placement.is_none() {
+            return false;
+        }
+        // Everybody without whom it fits as well is spared, those with the better claim first.
+        for spared in taken.clone().into_iter().rev() {
+            let rest: Vec<AskId> = taken.iter().copied().filter(|&victim| victim != spared).collect();
+            stop_all(draft, &rest, cause);
+            if let Some(found) = draft.find_room(self.place.as_ref(), ask, &least) {
+                (placement, taken) = (Some(found), rest);
+            }
+            draft.back_to(begin);
+        }
+        stop_all(draft, &taken, cause);
+        let placement = placement.expect("just found");
+        let started = draft.start(ask.id(), placement).is_ok();
+        if !started {
+            draft.back_to(begin);
+        }
+        started
+    }
+
+    fn may_take(&self, draft: &Draft<'_>, claimant: (AskId, Key), victim: (AskId, Key)) -> bool {
+        self.reclaim.iter().any(|rule| rule.may_take(draft, claimant, victim))
+    }
+}
+
+/// Whether enough whole devices are free to make a closer look worth while. Shares and several roles are always looked
+/// at: counting says little about them.
+fn could_fit(draft: &Draft<'_>, ask: &AskView<'_>, needs: &[(KindId, u64)]) -> bool {
+    let is_plain = ask.class().is_plain();
+    let enough =
+        |&(kind, share): &(KindId, u64)| u64::from(draft.free().total(kind)) * u64::from(WHOLE) >= share;
+    !is_plain || needs.iter().any(enough)
+}
+
+fn stop_all(draft: &mut Draft<'_>, victims: &[AskId], cause: StopCause) {
+    for &victim in victims {
+        let stopped = draft.stop(victim, cause);
+        assert_eq!(stopped, Ok(()), "it was stopped a moment ago");
+    }
+}
