@@ -50,7 +50,8 @@ impl Scheduler {
             Input::NodeJoined(spec) => self.accept_node(spec)?,
             Input::NodeSilent(node) => self.accept_health(*node, |health| health == Health::Up, "up")?,
             Input::NodeReturned(node) => {
-                self.accept_health(*node, |health| matches!(health, Health::Suspect { .. }), "suspect")?
+                let in_time = |health| matches!(health, Health::Suspect { fence_at } if now < fence_at);
+                self.accept_health(*node, in_time, "suspect")?
             }
             Input::NodeFenced(node) => {
                 self.accept_health(*node, |health| health != Health::Fenced, "up or suspect")?

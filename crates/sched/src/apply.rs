@@ -62,6 +62,7 @@ impl Scheduler {
     }
 
     fn apply_plan(&mut self, plan: &Plan) {
+        self.stirred |= !plan.moves.is_empty() && !self.policy.settles();
         for change in &plan.moves {
             match change {
                 Move::Start { ask, placement, after } => self.start(*ask, placement, after),

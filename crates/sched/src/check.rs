@@ -10,7 +10,7 @@ use crate::state::State;
 use crate::state::cluster::{Cluster, Level, NO_ISLAND};
 use crate::state::jobs::{AskState, Phase};
 use consort_types::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A plan broke a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,8 +93,8 @@ struct Touched {
     left: BTreeMap<DeviceId, (i32, i64)>,
     /// The same of what stopped allocations will give back.
     given: BTreeMap<(AllocationId, DeviceId), (i32, i64)>,
-    stopped: Vec<AllocationId>,
-    started: std::collections::BTreeSet<AskId>,
+    stopped: BTreeSet<AllocationId>,
+    started: BTreeSet<AskId>,
     /// Additional commitments.
     committed: BTreeMap<(TenantId, KindId), u64>,
 }
@@ -265,7 +265,7 @@ fn stop(
             }
         }
     }
-    touched.stopped.push(id);
+    touched.stopped.insert(id);
     for grant in &allocation.placement.grants {
         let given = touched.given.entry((id, grant.device)).or_default();
         *given = (given.0 + i32::from(grant.share), given.1 + grant.memory_bytes as i64);

@@ -3,7 +3,7 @@
 //! The draft works on the free-capacity index and puts it back as it was when it is done, so that planning changes
 //! nothing. It is kind to policies, not strict with them: `check` is.
 
-mod room;
+pub(crate) mod room;
 
 use crate::free::Free;
 use crate::lines::{Lines, Walk};
@@ -25,7 +25,7 @@ pub struct Draft<'a> {
     wake_at: Option<Time>,
     slot: Option<Slot>,
     started: BTreeSet<AskId>,
-    stopped: Vec<AllocationId>,
+    stopped: BTreeMap<AskId, AllocationId>,
     /// Changes to the accounts: committed, leaving.
     accounts: BTreeMap<(TenantId, KindId), (u64, u64)>,
     log: Vec<Undo>,
@@ -39,7 +39,7 @@ enum Undo {
     Give(Grant),
     Account((TenantId, KindId), (u64, u64)),
     Started(AskId),
-    Stopped,
+    Stopped(AskId),
     Move,
 }
 
@@ -79,7 +79,7 @@ impl<'a> Draft<'a> {
             wake_at: None,
             slot: None,
             started: BTreeSet::new(),
-            stopped: vec![],
+            stopped: BTreeMap::new(),
             accounts: BTreeMap::new(),
             log: vec![],
             watch,
@@ -90,13 +90,7 @@ impl<'a> Draft<'a> {
     /// Puts the index back and hands over what was written.
     pub(crate) fn finish(mut self) -> (Plan, Option<Reason>) {
         let moves = std::mem::take(&mut self.moves);
-        for undo in std::mem::take(&mut self.log).into_iter().rev() {
-            match undo {
-                Undo::Take(grant) => self.free.give(&self.state.cluster, &grant),
-                Undo::Give(grant) => self.free.ungive(&self.state.cluster, &grant),
-                Undo::Account(..) | Undo::Started(_) | Undo::Stopped | Undo::Move => {}
-            }
-        }
+        self.back_to(Mark(0));
         let plan = Plan { moves, wake_at: self.wake_at, based_on: self.state.seen, slot: self.slot };
         (plan, self.noted)
     }
@@ -130,7 +124,7 @@ impl<'a> Draft<'a> {
 
     /// Whether the draft stops its current attempt.
     pub fn stops(&self, ask: AskId) -> bool {
-        self.stopped.iter().any(|stopped| stopped.ask == ask)
+        self.stopped.contains_key(&ask)
     }
 
     /// Thousandths of a device that a tenant has and keeps, as things stand in the draft.
@@ -169,6 +163,22 @@ impl<'a> Draft<'a> {
     /// The same without regard to roles.
     pub fn least_needs(&self, ask: &AskView<'_>) -> Vec<(KindId, u64)> {
         self.needs_by_role(ask).into_iter().flatten().collect()
+    }
+
+    /// What an ask takes of each kind if all roles that accept it take it, at their least widths.
+    pub fn most_needs(&self, ask: &AskView<'_>) -> BTreeMap<KindId, u64> {
+        let mut needs = BTreeMap::new();
+        for role in self.needs_by_role(ask) {
+            let mut most: BTreeMap<KindId, u64> = BTreeMap::new();
+            for (kind, share) in role {
+                let already = most.entry(kind).or_default();
+                *already = share.max(*already);
+            }
+            for (kind, share) in most {
+                *needs.entry(kind).or_default() += share;
+            }
+        }
+        needs
     }
 
     /// Devices of these kinds that nobody of ours holds and that still cannot be granted: those on nodes that take no
@@ -217,8 +227,8 @@ impl<'a> Draft<'a> {
                 Undo::Started(ask) => {
                     self.started.remove(&ask);
                 }
-                Undo::Stopped => {
-                    self.stopped.pop();
+                Undo::Stopped(ask) => {
+                    self.stopped.remove(&ask);
                 }
                 Undo::Move => {
                     self.moves.pop();
@@ -295,7 +305,7 @@ impl<'a> Draft<'a> {
             let grants = self.state.jobs.allocation(**giver).map_or(&[][..], |giver| &giver.placement.grants);
             grants.iter().any(|held| placement.grants.iter().any(|grant| grant.device == held.device))
         };
-        self.stopped.iter().filter(holds).copied().collect()
+        self.stopped.values().filter(holds).copied().collect()
     }
 
     /// What the tenant certainly gives back to itself through these givers: the part of the placement that is not
@@ -349,8 +359,8 @@ impl<'a> Draft<'a> {
             let kind = self.state.cluster.device(grant.device).kind;
             self.move_account((job.tenant, kind), 0, u64::from(grant.share));
         }
-        self.stopped.push(allocation_id);
-        self.log.push(Undo::Stopped);
+        self.stopped.insert(id, allocation_id);
+        self.log.push(Undo::Stopped(id));
         self.moves.push(Move::Stop { allocation: allocation_id, cause });
         self.log.push(Undo::Move);
         Ok(())

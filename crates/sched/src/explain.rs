@@ -4,7 +4,7 @@
 //! about this ask is the answer. So an explanation cannot disagree with the decision.
 
 use crate::belief::length;
-use crate::draft::Draft;
+use crate::draft::{Draft, room};
 use crate::scheduler::Scheduler;
 use crate::state::jobs::{AskState, Job, Last, Phase};
 use crate::view::{AskView, Doing, View};
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 impl Scheduler {
     /// Why a living job is where it is; `None` when there is no such job alive. Asks of one stage that are in the
-    /// same position are told once.
+    /// same position and follow each other are told once; each that holds devices is told by itself.
     pub fn explain(&self, now: Time, id: JobId) -> Option<Explanation> {
         let now = now.max(self.state.now);
         let job = self.state.jobs.get(id)?;
@@ -64,7 +64,7 @@ impl Scheduler {
         self.policy.fill(&mut draft);
         let starts = draft.starts(id);
         let (_, noted) = draft.finish();
-        if starts { Reason::Starting } else { noted.unwrap_or(Reason::NotReached) }
+        if starts { Reason::Next } else { noted.unwrap_or(Reason::NotReached) }
     }
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn ceiling(draft: &Draft<'_>, ask: &AskView<'_>) -> Option<Reason> {
         ceiling.is_some()
     };
     let roles = draft.needs_by_role(ask);
-    if some_choice_is_open(&roles, &mut BTreeMap::new(), &mut over, &mut 256) {
+    if some_choice_is_open(&roles, &mut BTreeMap::new(), &mut over, &mut room::TRIES.clone()) {
         return None;
     }
     closed.map(|(kind, ceiling, in_use, needs)| Reason::Ceiling {

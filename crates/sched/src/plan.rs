@@ -18,7 +18,10 @@ impl Scheduler {
         let due = self.due(now);
         if !due.is_empty() {
             self.stirred = true;
-            return Plan { moves: due, wake_at: None, based_on: self.state.seen, slot: None };
+            let plan = Plan { moves: due, wake_at: None, based_on: self.state.seen, slot: None };
+            let verdict = check(&self.state, self.capabilities, &plan, now);
+            assert_eq!(verdict, Ok(()), "what is due is in order");
+            return plan;
         }
         let policy = self.policy.clone();
         let mut draft =
@@ -27,7 +30,7 @@ impl Scheduler {
         let (mut plan, _) = draft.finish();
         if let Err(broken) = check(&self.state, self.capabilities, &plan, now) {
             self.rejections.push(broken);
-            plan = Plan { based_on: plan.based_on, ..Plan::default() };
+            plan = Plan { wake_at: plan.wake_at, based_on: plan.based_on, ..Plan::default() };
         }
         plan.wake_at = [plan.wake_at, self.wake_at(now)].into_iter().flatten().min();
         plan

@@ -28,6 +28,12 @@ pub trait Policy: Send + Sync {
     /// What people call it.
     fn name(&self) -> &str;
 
+    /// Whether one plan says all it has to say. If not, it is asked again after every plan that changed anything: what
+    /// was granted a moment ago may be taken back by somebody who was looked at before.
+    fn settles(&self) -> bool {
+        true
+    }
+
     /// Fills a draft. It need not be careful: the draft refuses overlaps and `check` judges the result.
     fn fill(&self, draft: &mut Draft<'_>);
 

@@ -23,7 +23,7 @@ pub trait Watch {
 }
 
 /// Plans in one instant before we say that a policy is caught in a circle. A zero-length job needs one each.
-const RESTLESS: u64 = 10_000_000;
+const RESTLESS: u64 = 100_000;
 
 /// For those who do not care.
 impl Watch for () {}
@@ -53,7 +53,8 @@ impl<W: World> Rollout<W> {
         if !desires.is_empty() {
             world.desire(now, &desires);
         }
-        Rollout { scheduler, world, wake_at: None, plan_calls: 0, events: 0, inputs: vec![], started: false }
+        let wake_at = scheduler.is_stirred().then_some(now); // whoever starts makes a plan
+        Rollout { scheduler, world, wake_at, plan_calls: 0, events: 0, inputs: vec![], started: false }
     }
 
     /// The next instant at which anything can happen.

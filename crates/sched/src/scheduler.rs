@@ -56,7 +56,7 @@ pub struct Ended {
 }
 
 impl Scheduler {
-    /// An empty state, with the tenant and the queue `default`.
+    /// An empty state: no nodes, no tenants, no queues.
     pub fn new(policy: Arc<dyn Policy>, capabilities: Capabilities) -> Self {
         Self {
             state: State::default(),

@@ -316,9 +316,9 @@ impl<'a> AskView<'a> {
         self.ask.restarts
     }
 
-    /// When it last began to wait.
+    /// When it last began to wait, or will have stopped backing off.
     pub fn queued(&self) -> Time {
-        self.ask.queued
+        self.ask.queued.max(self.ask.not_before)
     }
 
     /// Orders those who began to wait, or were granted devices, at the same time: who came first has less.

@@ -157,9 +157,9 @@ pub(crate) fn recover(
     if scheduler.state_hash() != old.scheduler.state_hash() {
         return Err(RunError::Diverged);
     }
-    let (plan_calls, events, wake_at) = (old.plan_calls, old.events, old.next_at());
+    let (plan_calls, events) = (old.plan_calls, old.events);
     let mut rollout = Rollout::new(scheduler, old.world);
-    (rollout.plan_calls, rollout.events, rollout.wake_at) = (plan_calls, events, wake_at);
+    (rollout.plan_calls, rollout.events) = (plan_calls, events);
     Ok(rollout)
 }
 

@@ -247,17 +247,15 @@ impl History {
 
     /// Between two instants nobody is left who could start, and we wake up in time for what comes next.
     ///
-    /// Two exceptions. Under a policy that takes back, somebody may take something from what was granted a moment ago,
-    /// or get what is left over. And roles are placed one after the other, so that less room can lead the first ones
-    /// to places where the last one fits as well.
+    /// One exception: roles are placed one after the other, so that less room can lead the first ones to places where the
+    /// last one fits as well.
     fn nothing_is_missed(&mut self, now: Time) {
         let plan = self.rollout.scheduler.clone().plan(now);
         let has_roles = plan.moves.iter().any(|change| match change {
             Move::Start { placement, .. } => placement.fills.len() > 1,
             _ => false,
         });
-        let takes_back = !["fifo", "shortest", "qssf"].contains(&self.policy.name());
-        if !plan.is_empty() && (takes_back || has_roles) {
+        if has_roles {
             return;
         }
         if !plan.is_empty() {
@@ -279,7 +277,6 @@ impl History {
         let old = std::mem::replace(&mut self.rollout, placeholder);
         self.rollout =
             recover(old, &self.policy, &self.witness.journal.borrow()).map_err(|error| error.to_string())?;
-        self.rollout.wake_at = Some(self.now); // whoever starts makes a plan
         Ok(())
     }
 

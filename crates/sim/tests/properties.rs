@@ -279,11 +279,11 @@ fn hashes_are_pinned() {
 
 const PINNED: [&str; 7] = [
     "fifo e06309b7761b89d1",
-    "priority 126a548bcc586bf8",
+    "priority 5525204c9761701b",
     "shortest d61192e3c0c8420b",
     "qssf d74d36d4e426be47",
-    "shortest-remaining b0c679293fa19fb2",
+    "shortest-remaining 9469ff1746bf450d",
     "las e24d61069725e9e9",
-    "deadline a78fe912017f5e66",
+    "deadline 37b055a87084bce7",
 ];
-const PINNED_HISTORY: &str = "440bcc488045d1ef";
+const PINNED_HISTORY: &str = "5d80ec03d761c7de";

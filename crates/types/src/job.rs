@@ -37,7 +37,7 @@ pub struct JobSpec {
     pub deadline: Option<Time>,
     /// How long it is said to need at full width, without interruptions.
     pub estimate: Option<Span>,
-    /// How long one attempt may run before it is ended.
+    /// How long one attempt of any of its asks may run; one that runs longer ends the job as failed.
     pub time_limit: Option<Span>,
     /// Work that a restart adds (loading a saved model again).
     pub restart_cost: Span,
@@ -79,7 +79,7 @@ impl JobSpec {
 pub enum Qos {
     /// First to be taken back, by anyone above it; takes nothing back itself.
     BestEffort,
-    /// May be taken back by higher priority, or by a tenant below its guarantee.
+    /// May be taken back by a firmer class, by higher priority, or by a tenant below its guarantee.
     #[default]
     Standard,
     /// Never taken back.

@@ -45,7 +45,7 @@ pub enum Move {
         ask: AskId,
         /// Where, and how wide.
         placement: Placement,
-        /// Allocations whose devices it was promised, all stopped in this plan or before.
+        /// Allocations whose devices it is promised, all stopped earlier in this plan.
         after: Vec<AllocationId>,
     },
     /// Ask the world to end an allocation. Its devices are free once that has been observed.

@@ -25,6 +25,8 @@ pub enum Reason {
     },
     /// Devices are granted; the world is bringing it up.
     Starting,
+    /// Nothing is in its way: the next plan starts it.
+    Next,
     /// It has been told to end and is giving back its devices.
     Releasing,
     /// It has ended.
@@ -101,6 +103,7 @@ impl fmt::Display for Reason {
         match self {
             Reason::Running { devices, .. } => write!(f, "runs on {devices} device{}", plural(*devices)),
             Reason::Starting => f.write_str("is starting"),
+            Reason::Next => f.write_str("starts with the next plan"),
             Reason::Releasing => f.write_str("is giving back its devices"),
             Reason::Done => f.write_str("has ended"),
             Reason::Paused => f.write_str("is paused"),

@@ -17,9 +17,13 @@ impl Scheduler {
     pub(super) fn accept_capacity(&self, class: &Class, stage: &StageSpec, who: &str) -> Verdict {
         let cluster = &self.state.cluster;
         for (role, spec) in class.roles.iter().zip(&stage.roles) {
-            let most = role.shapes.iter().map(|shape| self.most_members(shape)).max().unwrap_or(0);
+            let shapes = role.shapes.iter().zip(&spec.shapes);
+            let judged = shapes.map(|(shape, spec)| (self.most_members(shape), shape, spec));
+            // The first of the best: that is the one to speak of.
+            let best = judged.reduce(|best, other| if other.0 > best.0 { other } else { best });
+            let (most, shape, spec) = best.expect("a role has a shape");
             if most < role.count.min {
-                return self.never(cluster, role.count.min, most, &role.shapes, spec, who);
+                return self.never(cluster, role.count.min, most, shape, spec, who);
             }
         }
         if class.roles.len() > 1 && !self.fits_together(class) {
@@ -57,15 +61,13 @@ impl Scheduler {
         cluster: &Cluster,
         asked: u32,
         most: u32,
-        shapes: &[ClassShape],
-        role: &Role,
+        shape: &ClassShape,
+        spec: &Shape,
         who: &str,
     ) -> Verdict {
-        let wanted = role.shapes[0].kind.as_deref().unwrap_or("any kind");
+        let wanted = spec.kind.as_deref().unwrap_or("any kind");
         let kind_name = |kind: KindId| cluster.kinds[kind.index()].spec.name.as_str();
-        let without_memory =
-            |shape: &ClassShape| shape.kinds(cluster).all(|kind| !shape.suits(cluster, kind));
-        if let Some(shape) = shapes.iter().find(|shape| without_memory(shape)) {
+        if shape.kinds(cluster).all(|kind| !shape.suits(cluster, kind)) {
             let largest = shape.kinds(cluster).max_by_key(|&kind| cluster.memory(kind));
             let subject =
                 format!("{who} asks for {} of memory on each {wanted}", memory_words(shape.memory_bytes));
@@ -78,13 +80,12 @@ impl Scheduler {
                 },
             );
         }
-        let each = match (role.shapes[0].devices, role.shapes[0].share) {
+        let each = match (spec.devices, spec.share) {
             (1, WHOLE) => String::new(),
             (1, share) => format!(" with {} of a device each", f64::from(share) / f64::from(WHOLE)),
             (devices, _) => format!(" with {devices} devices each on one node"),
         };
-        let within =
-            role.shapes[0].within.as_ref().map(|within| format!(" within {within}")).unwrap_or_default();
+        let within = spec.within.as_ref().map(|within| format!(" within {within}")).unwrap_or_default();
         let subject = format!(
             "{who} asks for a gang of {asked} on {wanted}{each}{within}, this cluster could hold {most}"
         );

@@ -108,14 +108,12 @@ impl Scheduler {
     }
 
     pub(super) fn stop_for(&mut self, id: AllocationId, cause: StopCause) {
-        let ran = matches!(self.phase(id), Some(Phase::Running { .. }));
         match cause {
             StopCause::Preempted { by } => self.set_last(id.ask, Last::Preempted(by)),
             StopCause::Yield => self.set_last(id.ask, Last::Ended(Outcome::Stopped)),
             StopCause::TimeLimit => return self.end_job(id.ask.job, Ending::Failed),
         }
-        self.ask_mut(id.ask).preemptions += u32::from(ran);
-        self.stop(id, Then::Requeue);
+        self.stop(id, Then::GiveWay);
     }
 
     /// Tells the world to end it; or, if the world never heard of it, ends it.
@@ -234,8 +232,10 @@ impl Scheduler {
     fn after_release(&mut self, id: AskId, then: Then, ran: bool) {
         match then {
             Then::JobEnds => self.ask_done(id),
-            Then::Requeue => {
-                self.ask_mut(id).restarts += u32::from(ran);
+            Then::Requeue | Then::GiveWay => {
+                let ask = self.ask_mut(id);
+                ask.restarts += u32::from(ran);
+                ask.preemptions += u32::from(ran && then == Then::GiveWay);
                 self.again(id, Time(i64::MIN));
             }
         }
@@ -249,7 +249,7 @@ impl Scheduler {
         if self.state.jobs.get(id.job).is_some_and(|job| job.ending.is_some()) {
             return self.ask_done(id);
         }
-        self.unblock(id.job);
+        self.unblock_ask(id);
     }
 
     fn take_allocation(&mut self, id: AskId) -> Box<Allocation> {
@@ -282,6 +282,11 @@ impl Scheduler {
             return self.allocation_ended(id, Outcome::Stopped);
         }
         self.give_back(id, &allocation, &lost, &[]);
+        if let Phase::Releasing { ran_since: Some(since), .. } = allocation.phase {
+            let thousandths: i128 = lost.iter().map(|grant| i128::from(grant.share)).sum();
+            let ran = self.state.now - since;
+            self.ask_mut(id.ask).attained += thousandths * i128::from(ran.0);
+        }
         self.ask_mut(id.ask).allocation_mut().expect("it is granted").placement.grants = left;
     }
 

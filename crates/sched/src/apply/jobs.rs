@@ -73,30 +73,36 @@ impl Scheduler {
 
     /// Everything in the job that has nothing left to wait for begins to wait for devices.
     pub(super) fn unblock(&mut self, id: JobId) {
-        let Some(job) = self.state.jobs.get_mut(id) else { return };
+        let Some(job) = self.state.jobs.get(id) else { return };
         if job.paused || job.ending.is_some() || !job.after.is_empty() {
             return;
         }
-        let now = self.state.now;
-        let mut ready = vec![];
-        for stage in 0..job.stages.len() {
-            if !job.stage_ready(stage) {
-                continue;
-            }
-            for task in 0..job.stages[stage].count {
-                let ask = &mut job.asks[(job.stages[stage].first + task) as usize];
-                if matches!(ask.state, AskState::Blocked) {
-                    ask.state = AskState::Waiting;
-                    ask.queued = now;
-                    ready.push(AskId { job: id, stage: stage as u16, task });
-                }
-            }
+        let stages = (0..job.stages.len()).filter(|&stage| job.stage_ready(stage));
+        let asks = stages.flat_map(|stage| {
+            let tasks = 0..job.stages[stage].count;
+            tasks.map(move |task| AskId { job: id, stage: stage as u16, task })
+        });
+        let is_blocked =
+            |ask: &AskId| job.ask(*ask).is_some_and(|ask| matches!(ask.state, AskState::Blocked));
+        let ready: Vec<AskId> = asks.filter(is_blocked).collect();
+        ready.into_iter().for_each(|ask| self.wait(ask));
+    }
+
+    /// The same for one ask that had begun before.
+    pub(super) fn unblock_ask(&mut self, id: AskId) {
+        let Some(job) = self.state.jobs.get(id.job) else { return };
+        let is_held_up = job.paused || job.ending.is_some() || !job.after.is_empty();
+        if !is_held_up && job.stage_ready(usize::from(id.stage)) {
+            self.wait(id);
         }
-        for ask in ready {
-            self.take_turn(ask);
-            self.state.jobs.waiting.insert(ask);
-            self.lines.arrive(ask);
-        }
+    }
+
+    fn wait(&mut self, id: AskId) {
+        let (now, turn) = (self.state.now, self.state.jobs.next_turn());
+        let ask = self.state.jobs.get_mut(id.job).and_then(|job| job.ask_mut(id)).expect("it lives");
+        (ask.state, ask.queued, ask.turn) = (AskState::Waiting, now, turn);
+        self.state.jobs.waiting.insert(id);
+        self.lines.arrive(id);
     }
 
     pub(super) fn take_turn(&mut self, id: AskId) {
@@ -110,7 +116,7 @@ impl Scheduler {
         self.state.jobs.waiting.remove(&id);
         let ask = self.state.jobs.get_mut(id.job).and_then(|job| job.ask_mut(id)).expect("it waits");
         if matches!(ask.state, AskState::Waiting) {
-            ask.spell = now - ask.queued;
+            ask.spell = (now - ask.queued.max(ask.not_before)).max(Span::ZERO); // backing off is not waiting
             ask.waited = ask.waited + ask.spell;
         }
         ask.state = into;

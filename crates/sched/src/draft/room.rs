@@ -12,7 +12,7 @@ use consort_types::*;
 use std::collections::BTreeMap;
 
 /// Shapes and kinds tried for one request, over all roles.
-const TRIES: u32 = 256;
+pub(crate) const TRIES: u32 = 256;
 
 struct Search<'s> {
     place: &'s dyn Place,

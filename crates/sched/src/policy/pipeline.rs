@@ -34,6 +34,10 @@ impl Policy for Pipeline {
         &self.name
     }
 
+    fn settles(&self) -> bool {
+        self.reclaim.is_empty()
+    }
+
     fn fill(&self, draft: &mut Draft<'_>) {
         // Whoever holds up a strict queue may reach its ceiling later in the pass, by what others of its tenant take.
         // Then it no longer waits for room, and those behind it get their turn in another pass.

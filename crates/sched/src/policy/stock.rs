@@ -35,7 +35,7 @@ fn by_claim() -> Vec<Box<dyn Reclaim>> {
 }
 
 fn by_level() -> Vec<Box<dyn Reclaim>> {
-    vec![Box::new(reclaim::Level)]
+    vec![Box::new(reclaim::Level), Box::new(reclaim::Guarantee)]
 }
 
 /// All of them, the plainest first.

@@ -173,6 +173,7 @@ impl Cluster {
         if let Some(id) = self.node(&spec.name) {
             let node = &self.nodes[id.index()];
             let same = node.spec.devices == spec.devices;
+            self.make += u64::from(node.domains != domains);
             for domain in node.domains.clone() {
                 self.domains[domain as usize].nodes.retain(|&member| member != id);
             }

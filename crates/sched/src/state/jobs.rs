@@ -39,7 +39,7 @@ pub(crate) struct Jobs {
 pub enum Ending {
     /// All its work is done.
     Succeeded,
-    /// Its work broke, or ran too long, more often than it was allowed to.
+    /// Its work broke more often than it was allowed to, or ran too long once.
     Failed,
     /// Somebody ended it, or what it waited for can never happen.
     Cancelled,
@@ -160,6 +160,8 @@ pub(crate) enum Phase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Then {
     Requeue,
+    /// The same, because a plan wants the devices.
+    GiveWay,
     JobEnds,
 }
 

@@ -129,7 +129,9 @@ fn doing(scheduler: &Scheduler, chronicle: &Chronicle, id: AskId, reason: &Reaso
         Reason::AfterStages(stages) => format!("waits for stage {}", list(stages.clone())),
         Reason::BackingOff { until, last } => format!("tries again at {}: {last}", exact(*until)),
         Reason::NoRoom { .. } | Reason::Ceiling { .. } => format!("waits: {reason}"),
-        Reason::Done | Reason::Paused | Reason::Behind { .. } | Reason::NotReached => reason.to_string(),
+        Reason::Done | Reason::Next | Reason::Paused | Reason::Behind { .. } | Reason::NotReached => {
+            reason.to_string()
+        }
     }
 }
 

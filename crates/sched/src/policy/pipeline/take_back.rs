@@ -47,6 +47,9 @@ impl Victims {
     }
 }
 
+/// Of so many victims each is tried to be spared: every try looks for room once more.
+const SPARED: usize = 64;
+
 impl Pipeline {
     /// Starts an ask on what those with a worse claim give back. Whether it did.
     pub(super) fn take_back(
@@ -77,11 +80,14 @@ impl Pipeline {
             }
         }
         draft.back_to(begin);
-        if placement.is_none() {
-            return false;
-        }
-        // Everybody without whom it fits as well is spared, those with the better claim first.
-        for spared in taken.clone().into_iter().rev() {
+        let Some(found) = &placement else { return false };
+        // Whoever holds nothing of what it gets is spared.
+        taken.retain(|&victim| {
+            let grants = draft.view().ask(victim).map_or(&[][..], |victim| victim.grants());
+            grants.iter().any(|held| found.grants.iter().any(|grant| grant.device == held.device))
+        });
+        // So is everybody without whom it fits as well, those with the better claim first.
+        for spared in taken.clone().into_iter().rev().take(SPARED) {
             let rest: Vec<AskId> = taken.iter().copied().filter(|&victim| victim != spared).collect();
             stop_all(draft, &rest, cause);
             if let Some(found) = draft.find_room(self.place.as_ref(), ask, &least) {

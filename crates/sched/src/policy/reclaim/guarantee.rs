@@ -20,7 +20,7 @@ impl Reclaim for Guarantee {
             return false;
         }
         draft.stands_without(&victim)
-            && draft.least_needs(&claimant).iter().any(|&(kind, share)| {
+            && draft.most_needs(&claimant).into_iter().any(|(kind, share)| {
                 let promised = view.account(claimant.tenant(), kind).guarantee;
                 let holds = victim.grants().iter().any(|grant| view.kind_of(grant.device) == kind);
                 holds && draft.standing(claimant.tenant(), kind) + share <= promised

@@ -1,12 +1,13 @@
 //! A better level in the policy's own order takes from a worse one: preemptive shortest-remaining-time,
-//! least-attained-service and earliest-deadline are this rule with their order.
+//! least-attained-service and earliest-deadline are this rule with their order. Best effort takes nothing, and from
+//! another tenant only what it holds beyond its guarantee is taken, as everywhere.
 //!
 //! Does badly with an order whose levels are noisy: every crossing costs a restart.
 
 use super::{Reclaim, is_served_first};
 use crate::draft::Draft;
 use crate::policy::order::Key;
-use consort_types::AskId;
+use consort_types::{AskId, Qos};
 
 /// By the level of the order.
 pub struct Level;
@@ -15,6 +16,9 @@ impl Reclaim for Level {
     fn may_take(&self, draft: &Draft<'_>, claimant: (AskId, Key), victim: (AskId, Key)) -> bool {
         let view = draft.view();
         let (Some(first), Some(second)) = (view.ask(claimant.0), view.ask(victim.0)) else { return false };
-        claimant.1.level < victim.1.level && is_served_first(draft, &first, &second)
+        let is_spare = first.tenant() == second.tenant() || draft.stands_without(&second);
+        let is_entitled =
+            first.spec().qos != Qos::BestEffort && is_spare && is_served_first(draft, &first, &second);
+        is_entitled && claimant.1.level < victim.1.level
     }
 }

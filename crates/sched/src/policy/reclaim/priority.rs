@@ -7,6 +7,7 @@
 use super::{Reclaim, is_served_first};
 use crate::draft::Draft;
 use crate::policy::order::Key;
+use crate::view::AskView;
 use consort_types::{AskId, Qos};
 
 /// By class, then by priority.
@@ -23,6 +24,7 @@ impl Reclaim for Priority {
             return true;
         }
         let is_spare = claimant.tenant() == victim.tenant() || draft.stands_without(&victim);
-        claimant.spec().priority > victim.spec().priority && is_spare
+        let claim = |ask: &AskView<'_>| (ask.spec().qos, ask.spec().priority);
+        claim(&claimant) > claim(&victim) && is_spare
     }
 }
