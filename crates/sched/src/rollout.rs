@@ -23,7 +23,7 @@ pub trait Watch {
 }
 
 /// Plans in one instant before we say that a policy is caught in a circle. A zero-length job needs one each.
-const RESTLESS: u64 = 100_000;
+const RESTLESS: u64 = 10_000_000;
 
 /// For those who do not care.
 impl Watch for () {}

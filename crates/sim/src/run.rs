@@ -121,10 +121,13 @@ pub fn run(setup: Setup, progress: &mut dyn FnMut(u64)) -> Result<Outcome, RunEr
         used: 0,
         progress,
     };
-    let mut steps = 0u64;
-    while rollout.step(&mut watch).is_some() {
+    let (mut steps, mut crashed) = (0u64, None);
+    while let Some(at) = rollout.step(&mut watch) {
         steps += 1;
-        if setup.crash_every.is_some_and(|every| steps.is_multiple_of(every)) {
+        // Whoever comes up makes a plan at once; crashing on that again and again would lead nowhere.
+        let is_later = crashed.is_none_or(|last| at > last);
+        if is_later && setup.crash_every.is_some_and(|every| steps.is_multiple_of(every)) {
+            crashed = Some(at);
             rollout = recover(rollout, &setup.policy, watch.journal.as_deref().unwrap_or_default())?;
         }
     }

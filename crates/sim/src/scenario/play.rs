@@ -35,7 +35,7 @@ pub(super) fn play(story: &Story, crashes: Crashes) -> Result<Vec<Vec<String>>, 
         pauses.push((block.at.unwrap_or(Time::NEVER), Pause::Tell(index)));
     }
     pauses.sort_by_key(|pause| pause.0);
-    let (mut pauses, mut now) = (pauses.into_iter().peekable(), Time::ZERO);
+    let (mut pauses, mut now, mut crashed) = (pauses.into_iter().peekable(), Time::ZERO, None);
     loop {
         let next = rollout.next_at();
         while let Some((at, pause)) = pauses.next_if(|(at, _)| next.is_none_or(|next| next > *at)) {
@@ -54,8 +54,9 @@ pub(super) fn play(story: &Story, crashes: Crashes) -> Result<Vec<Vec<String>>, 
         let Some(at) = rollout.step(&mut chronicle) else { break };
         now = at;
         sound(&mut rollout.scheduler, policy.name(), at)?;
-        if crashes == Crashes::AfterEveryStep {
-            rollout = crash(rollout, story, &chronicle)?;
+        // Whoever comes up makes a plan at once; crashing on that again and again would lead nowhere.
+        if crashes == Crashes::AfterEveryStep && crashed.is_none_or(|last| at > last) {
+            (rollout, crashed) = (crash(rollout, story, &chronicle)?, Some(at));
         }
     }
     Ok(told)
