@@ -6,11 +6,11 @@
 pub(crate) mod room;
 
 use crate::free::Free;
-use crate::lines::{Lines, Walk};
+use crate::lines::{Group, Lines, Walk};
 use crate::policy::{Key, Order};
 use crate::state::State;
 use crate::state::jobs::{AskState, Phase};
-use crate::view::{AskView, View};
+use crate::view::{AskView, Doing, View};
 use consort_types::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -401,6 +401,18 @@ impl<'a> Draft<'a> {
     /// Whatever was noted before no longer counts.
     pub(crate) fn forget_reason(&mut self) {
         self.noted = None;
+    }
+
+    /// The watched ask, if it is this one or has the same claim to the same thing and comes after it: what is found out
+    /// about the first of them holds for all.
+    pub(crate) fn watched_in_place_of(&self, ask: &AskView<'a>) -> Option<AskView<'a>> {
+        let watched = self.view().ask(self.watch?)?;
+        if watched.id() == ask.id() {
+            return Some(watched);
+        }
+        let waits = matches!(watched.doing(), Doing::Waiting) && watched.not_before() <= self.now;
+        let is_alike = Group::of(&watched) == Group::of(ask) && !self.starts(watched.id());
+        (waits && is_alike && !self.has_reason()).then_some(watched)
     }
 
     /// Writes down why a watched ask waits.

@@ -96,20 +96,23 @@ impl Pipeline {
                 continue;
             }
             full.insert(&ask, key);
+            walk.skip_group();
             let queue = view.queue(ask.queue());
-            if !queue.strict && !draft.is_watched(id) {
+            let watched = draft.watched_in_place_of(&ask);
+            if !queue.strict && watched.is_none() {
                 continue;
             }
             let over = ceiling(draft, &ask);
             // Somebody at the ceiling waits for the own tenant, not for room: it does not hold up the others.
-            if queue.strict && over.is_none() {
+            let holds_up = queue.strict && over.is_none();
+            if holds_up {
                 walk.block(ask.queue());
                 heads.push(id);
                 note_behind(draft, &ask, queue);
             }
-            if draft.is_watched(id) {
-                let reason = over.unwrap_or_else(|| no_room(draft, &ask));
-                draft.note(id, reason);
+            if let Some(watched) = watched.filter(|watched| watched.id() == id || !holds_up) {
+                let reason = over.unwrap_or_else(|| no_room(draft, &watched));
+                draft.note(watched.id(), reason);
             }
         }
         heads
