@@ -1,7 +1,7 @@
 //! What this cluster could ever hold, empty and with every node in good health; and the nearest thing that fits.
 
 use super::{Verdict, refuse};
-use crate::class::{Class, ClassShape};
+use crate::class::{Class, ClassRole, ClassShape};
 use crate::draft::Draft;
 use crate::explain::memory_words;
 use crate::free::Free;
@@ -39,21 +39,35 @@ impl Scheduler {
 
     /// The most members of a shape that an empty, healthy cluster could hold.
     fn most_members(&self, shape: &ClassShape) -> u32 {
+        shape.kinds(&self.state.cluster).map(|kind| self.most_of_kind(shape, kind)).max().unwrap_or(0)
+    }
+
+    /// The same on one kind.
+    fn most_of_kind(&self, shape: &ClassShape, kind: KindId) -> u32 {
         let cluster = &self.state.cluster;
-        let kinds = shape.kinds(cluster).filter(|&kind| shape.suits(cluster, kind));
-        let by_kind = kinds.map(|kind| match shape.within {
+        let sizes = cluster.kinds[kind.index()].sizes.iter().filter(|&(_, &nodes)| nodes > 0);
+        match shape.within {
+            _ if !shape.suits(cluster, kind) => 0,
             None => {
-                let sizes = cluster.kinds[kind.index()].sizes.iter();
                 let members = sizes.map(|(&size, &nodes)| u64::from(size / shape.devices) * u64::from(nodes));
                 u32::try_from(members.sum::<u64>()).unwrap_or(u32::MAX)
             }
-            Some(Level::Node) => {
-                let sizes = cluster.kinds[kind.index()].sizes.iter().filter(|&(_, &nodes)| nodes > 0);
-                sizes.map(|(&size, _)| size / shape.devices).max().unwrap_or(0)
-            }
+            Some(Level::Node) => sizes.map(|(&size, _)| size / shape.devices).max().unwrap_or(0),
             Some(_) => most_within(cluster, shape, kind),
-        });
-        by_kind.max().unwrap_or(0)
+        }
+    }
+
+    /// Whether some shape and kind has room for a role, and is not closed to the tenant.
+    fn role_fits_below_ceilings(&self, role: &ClassRole, tenant: TenantId) -> bool {
+        role.shapes.iter().any(|shape| {
+            let share = u64::from(role.count.min) * u64::from(shape.devices) * u64::from(shape.share);
+            let mut kinds = shape.kinds(&self.state.cluster);
+            kinds.any(|kind| {
+                let ceiling = self.state.ledger.account(tenant, kind).ceiling;
+                ceiling.is_none_or(|ceiling| share <= ceiling)
+                    && self.most_of_kind(shape, kind) >= role.count.min
+            })
+        })
     }
 
     fn never(
@@ -115,6 +129,9 @@ impl Scheduler {
 
     /// Whether the tenant could run it in an empty cluster, with all its roles below its ceilings at once.
     pub(super) fn fits_below_ceilings(&self, class: &Class, tenant: TenantId) -> bool {
+        if let [role] = &class.roles[..] {
+            return self.role_fits_below_ceilings(role, tenant); // counting is enough, and costs nothing
+        }
         let mut ledger = self.state.ledger.clone();
         for account in &mut ledger.tenants[tenant.index()].accounts {
             (account.held, account.committed, account.leaving) = (0, 0, 0);
