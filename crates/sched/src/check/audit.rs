@@ -1,126 +1,143 @@
 //! The full check of everything: what every account, set and index claims, counted again from the allocations.
-//! Far too slow for every plan; the swarm and the properties run it all the time.
+//! Far too slow for every plan; scenarios and the swarm run it all the time.
 //!
 //! Ceilings are not in here: one that was lowered beneath what its tenant holds takes nothing away, so no single
 //! state can tell whether a ceiling was kept. The swarm, which sees every change, keeps an eye on that.
 
 use crate::scheduler::Scheduler;
-use crate::state::jobs::{AskState, Phase};
+use crate::state::State;
+use crate::state::cluster::Health;
+use crate::state::jobs::{Allocation, AskState, Job, Phase};
 use consort_types::*;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Scheduler {
     /// Everything that is wrong with the state; empty when all is well.
     pub fn audit(&self) -> Vec<String> {
-        let mut wrong = vec![];
-        let mut expect = |what: String, holds: bool| {
-            if !holds {
-                wrong.push(what);
-            }
-        };
-        let state = &self.state;
-        let mut held: BTreeMap<DeviceId, (i64, i64)> = BTreeMap::new();
-        let mut accounts: BTreeMap<(TenantId, KindId), [u64; 3]> = BTreeMap::new();
-        let (mut waiting, mut granted) = (BTreeSet::new(), BTreeSet::new());
-        for job in state.jobs.iter() {
+        let mut audit = Audit::of(&self.state);
+        for job in self.state.jobs.iter() {
             for (index, ask) in job.asks.iter().enumerate() {
-                let id = job.ask_id(index);
-                let is_startable = !job.paused && job.ending.is_none() && job.after.is_empty();
-                match &ask.state {
-                    AskState::Waiting => {
-                        expect(
-                            format!("{id} waits but could not start"),
-                            is_startable && job.stage_ready(usize::from(id.stage)),
-                        );
-                        waiting.insert(id);
-                    }
-                    AskState::Granted(allocation) => {
-                        granted.insert(id);
-                        let is_planned = allocation.phase == Phase::Planned;
-                        expect(
-                            format!("{id} is owed devices but not planned"),
-                            is_planned || allocation.owed.is_empty(),
-                        );
-                        expect(
-                            format!("{id} is planned but owed nothing"),
-                            !is_planned || !allocation.owed.is_empty(),
-                        );
-                        let leaving = matches!(allocation.phase, Phase::Releasing { .. });
-                        for grant in &allocation.placement.grants {
-                            let kind = state.cluster.device(grant.device).kind;
-                            let sums = accounts.entry((job.tenant, kind)).or_default();
-                            sums[1] += u64::from(grant.share);
-                            sums[2] += if leaving { u64::from(grant.share) } else { 0 };
-                            let device = held.entry(grant.device).or_default();
-                            *device =
-                                (device.0 + i64::from(grant.share), device.1 + grant.memory_bytes as i64);
-                            sums[0] += u64::from(grant.share);
-                        }
-                        for owed in &allocation.owed {
-                            let kind = state.cluster.device(owed.grant.device).kind;
-                            accounts.entry((job.tenant, kind)).or_default()[0] -= u64::from(owed.grant.share);
-                            let device = held.entry(owed.grant.device).or_default();
-                            device.0 -= i64::from(owed.grant.share);
-                            device.1 -= owed.grant.memory_bytes as i64;
-                        }
-                        if !matches!(allocation.phase, Phase::Releasing { .. }) {
-                            let class = state.classes.get(job.stages[usize::from(id.stage)].class);
-                            let want: u64 = class
-                                .roles
-                                .iter()
-                                .zip(&allocation.placement.fills)
-                                .map(|(role, fill)| {
-                                    u64::from(fill.count)
-                                        * u64::from(role.shapes[usize::from(fill.shape)].devices)
-                                })
-                                .sum();
-                            expect(
-                                format!("gang {id} is not whole"),
-                                want == allocation.placement.grants.len() as u64,
-                            );
-                            expect(
-                                format!("{id} runs although its job is over or paused"),
-                                !job.paused && job.ending.is_none(),
-                            );
-                        }
-                        for owed in &allocation.owed {
-                            let giver = state.jobs.allocation(owed.by);
-                            let is_leaving =
-                                giver.is_some_and(|giver| matches!(giver.phase, Phase::Releasing { .. }));
-                            expect(format!("{id} is owed by {} which keeps it", owed.by), is_leaving);
-                        }
-                    }
-                    AskState::Blocked => {
-                        let ready = is_startable && job.stage_ready(usize::from(id.stage));
-                        expect(format!("{id} is blocked by nothing"), !ready);
-                    }
-                    AskState::Done => {}
+                audit.ask(job, job.ask_id(index), &ask.state);
+            }
+        }
+        audit.expect(audit.waiting == self.state.jobs.waiting, || "the set of waiting asks is wrong".into());
+        audit.expect(audit.granted == self.state.jobs.granted, || "the set of granted asks is wrong".into());
+        audit.devices();
+        audit.accounts();
+        audit.expect(self.indexes_are_true(), || "the free index is wrong".into());
+        audit.wrong
+    }
+}
+
+/// What was counted so far, and what was found wrong.
+struct Audit<'a> {
+    state: &'a State,
+    wrong: Vec<String>,
+    waiting: BTreeSet<AskId>,
+    granted: BTreeSet<AskId>,
+    /// Thousandths and memory held.
+    held: BTreeMap<DeviceId, (i64, i64)>,
+    /// Held, committed, leaving.
+    sums: BTreeMap<(TenantId, KindId), [i64; 3]>,
+}
+
+impl<'a> Audit<'a> {
+    fn of(state: &'a State) -> Self {
+        let (waiting, granted) = (BTreeSet::new(), BTreeSet::new());
+        Audit { state, wrong: vec![], waiting, granted, held: BTreeMap::new(), sums: BTreeMap::new() }
+    }
+
+    fn expect(&mut self, holds: bool, what: impl Fn() -> String) {
+        if !holds {
+            self.wrong.push(what());
+        }
+    }
+
+    fn ask(&mut self, job: &Job, id: AskId, ask: &AskState) {
+        let is_free = !job.paused && job.ending.is_none() && job.after.is_empty();
+        let could_start = is_free && job.stage_ready(usize::from(id.stage));
+        match ask {
+            AskState::Done => {}
+            AskState::Blocked => self.expect(!could_start, || format!("{id} is blocked by nothing")),
+            AskState::Waiting => {
+                self.waiting.insert(id);
+                self.expect(could_start, || format!("{id} waits but could not start"));
+            }
+            AskState::Granted(allocation) => {
+                self.granted.insert(id);
+                self.count(job.tenant, allocation);
+                self.promises(id, allocation);
+                if !matches!(allocation.phase, Phase::Releasing { .. }) {
+                    let goes_on = !job.paused && job.ending.is_none();
+                    self.expect(goes_on, || format!("{id} runs although its job is over or paused"));
+                    self.is_whole(job, id, allocation);
                 }
             }
         }
-        expect("the set of waiting asks is wrong".into(), waiting == state.jobs.waiting);
-        expect("the set of granted asks is wrong".into(), granted == state.jobs.granted);
-        for (index, device) in state.cluster.devices.iter().enumerate() {
-            let id = DeviceId(index as u32);
-            let (share, memory) = held.get(&id).copied().unwrap_or_default();
-            expect(format!("{id} is granted twice"), (0..=i64::from(WHOLE)).contains(&share));
-            expect(
-                format!("{id} is held by nobody known"),
-                share == i64::from(device.held) && memory == device.held_memory as i64,
-            );
-            let is_fenced =
-                state.cluster.nodes[device.node.index()].health == crate::state::cluster::Health::Fenced;
-            expect(format!("{id} is held on a fenced node"), !is_fenced || share == 0);
-        }
-        for tenant in 0..state.ledger.tenants.len() as u32 {
-            for kind in state.cluster.kind_ids() {
-                let account = state.ledger.account(TenantId(tenant), kind);
-                let sums = accounts.get(&(TenantId(tenant), kind)).copied().unwrap_or_default();
-                let is_true = sums == [account.held, account.committed, account.leaving];
-                expect(format!("the account of tenant {tenant} for kind {} is wrong", kind.0), is_true);
+    }
+
+    /// Adds an allocation to what is held, without what it is still owed.
+    fn count(&mut self, tenant: TenantId, allocation: &Allocation) {
+        let is_leaving = matches!(allocation.phase, Phase::Releasing { .. });
+        let granted = allocation.placement.grants.iter().map(|grant| (grant, 1));
+        let owed = allocation.owed.iter().map(|owed| (&owed.grant, -1));
+        for (grant, sign) in granted.chain(owed) {
+            let share = i64::from(grant.share);
+            let device = self.held.entry(grant.device).or_default();
+            *device = (device.0 + sign * share, device.1 + sign * grant.memory_bytes as i64);
+            let kind = self.state.cluster.device(grant.device).kind;
+            let sums = self.sums.entry((tenant, kind)).or_default();
+            sums[0] += sign * share;
+            if sign > 0 {
+                sums[1] += share;
+                sums[2] += if is_leaving { share } else { 0 };
             }
         }
-        expect("the free index is wrong".into(), self.indexes_are_true());
-        wrong
+    }
+
+    /// Only what is planned is owed anything, and only by those who leave.
+    fn promises(&mut self, id: AskId, allocation: &Allocation) {
+        let is_planned = allocation.phase == Phase::Planned;
+        self.expect(is_planned != allocation.owed.is_empty(), || {
+            format!("{id} is planned, or owed, but not both")
+        });
+        for owed in &allocation.owed {
+            let giver = self.state.jobs.allocation(owed.by);
+            let leaves = giver.is_some_and(|giver| matches!(giver.phase, Phase::Releasing { .. }));
+            self.expect(leaves, || format!("{id} is owed by {} which keeps it", owed.by));
+        }
+    }
+
+    fn is_whole(&mut self, job: &Job, id: AskId, allocation: &Allocation) {
+        let class = self.state.classes.get(job.stages[usize::from(id.stage)].class);
+        let roles = class.roles.iter().zip(&allocation.placement.fills);
+        let devices = roles.map(|(role, fill)| {
+            u64::from(fill.count) * u64::from(role.shapes[usize::from(fill.shape)].devices)
+        });
+        let is_whole = devices.sum::<u64>() == allocation.placement.grants.len() as u64;
+        self.expect(is_whole, || format!("gang {id} is not whole"));
+    }
+
+    fn devices(&mut self) {
+        for (index, device) in self.state.cluster.devices.iter().enumerate() {
+            let id = DeviceId(index as u32);
+            let (share, memory) = self.held.get(&id).copied().unwrap_or_default();
+            let is_true = (share, memory) == (i64::from(device.held), device.held_memory as i64);
+            self.expect((0..=i64::from(WHOLE)).contains(&share), || format!("{id} is granted twice"));
+            self.expect(is_true, || format!("{id} is held by nobody known"));
+            let is_fenced = self.state.cluster.nodes[device.node.index()].health == Health::Fenced;
+            self.expect(!is_fenced || share == 0, || format!("{id} is held on a fenced node"));
+        }
+    }
+
+    fn accounts(&mut self) {
+        for tenant in (0..self.state.ledger.tenants.len() as u32).map(TenantId) {
+            for kind in self.state.cluster.kind_ids() {
+                let account = self.state.ledger.account(tenant, kind);
+                let claimed = [account.held, account.committed, account.leaving].map(|sum| sum as i64);
+                let counted = self.sums.get(&(tenant, kind)).copied().unwrap_or_default();
+                self.expect(claimed == counted, || format!("the account of {tenant} for {kind} is wrong"));
+            }
+        }
     }
 }
