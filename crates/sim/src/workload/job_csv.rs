@@ -6,9 +6,10 @@
 //! b,10m,3h,2-8,h200;mi300x,blue,+6h,
 //! c,1h,20m,1,,,,a;b
 //! ```
-//! `name`, `at`, `run` and `devices` must be there, and filled, except that a row with `replicas` has an empty `run`; the other columns mean what the fields of the same name mean in a
-//! job list, and an empty cell is as good as no column. Where a list is allowed (`kind`, `after`), semicolons stand
-//! between its items. Stages and roles do not fit into a row: they are written in a job list.
+//! `name`, `at`, `run` and `devices` must be there; the other columns mean what the fields of the same name mean in a
+//! job list, and an empty cell is as good as no column. A service (`replicas`) never ends, so its `run` stays empty.
+//! Where a list is allowed (`kind`, `after`), semicolons stand between its items. Stages and roles do not fit into a
+//! row: they are written in a job list.
 
 use super::assemble::{Assembly, Wait};
 use super::read_error::{InFile, ReadError};
