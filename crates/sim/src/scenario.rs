@@ -22,7 +22,7 @@
 //! |---|---|
 //! | `levels site rack` | levels of the topology above the node, outermost first |
 //! | `cluster 2 nodes, each 8 h200 with 141GiB and 2 cpu, islands of 4, nvlink inside, pcie across, rack r1` | nodes `n1`, `n2` and so on; further lines add more; also `lease 30s`, `margin 10s` |
-//! | `policy las` | one of the stock policies; without it, the first |
+//! | `policy las` | one of the stock policies; without it, `priority` |
 //! | `tenant red: guarantee 8 h200, ceiling 12 h200` | a tenant; without any such line, tenants need not be declared |
 //! | `queue urgent: priority 10, strict, for red and blue` | a queue; likewise |
 //! | `world starts take 10s, stops take 30s, endings take 5s, cannot preempt, cannot share` | what the world is like |
