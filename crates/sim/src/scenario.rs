@@ -15,14 +15,14 @@
 //! finally   a ended: succeeded at 1h
 //!           b ended: succeeded at 1h10m
 //! ```
-//! The first paragraph is the title. A line that begins with `#` is a comment; an indented line continues the
+//! The first paragraph is the title, and at least one thing is expected. A line that begins with `#` is a comment; an indented line continues the
 //! statement above it.
 //!
 //! | statement | says |
 //! |---|---|
 //! | `levels site rack` | levels of the topology above the node, outermost first |
 //! | `cluster 2 nodes, each 8 h200 with 141GiB and 2 cpu, islands of 4, nvlink inside, pcie across, rack r1` | nodes `n1`, `n2` and so on; further lines add more; also `lease 30s`, `margin 10s` |
-//! | `policy las` | one of the stock policies; without it, the first |
+//! | `policy las` | one of the stock policies; without it, `priority` |
 //! | `tenant red: guarantee 8 h200, ceiling 12 h200` | a tenant; without any such line, tenants need not be declared |
 //! | `queue urgent: priority 10, strict, for red and blue` | a queue; likewise |
 //! | `world starts take 10s, stops take 30s, endings take 5s, cannot preempt, cannot share` | what the world is like |
@@ -70,6 +70,11 @@ impl Played {
     pub fn passed(&self) -> bool {
         self.expected == self.actual
     }
+}
+
+/// Reads a story without playing it, which is quick however long the story would run. `file` is what errors call it.
+pub fn read_only(file: &str, text: &str) -> Result<(), ReadError> {
+    read::read(text).in_file(file).map(drop)
 }
 
 /// Plays a scenario. `file` is what errors call it.

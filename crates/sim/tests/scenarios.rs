@@ -1,6 +1,6 @@
 //! Every story under `scenarios/`, played as written and again with a crash after every instant.
 
-use consort_sim::scenario::{Played, play, play_crashing};
+use consort_sim::scenario::{Played, play, play_crashing, read_only};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -104,7 +104,8 @@ fn blessing_replaces_expectations_and_nothing_else() {
 fn what_cannot_be_read_is_pointed_at() {
     let head = "A title\n\ncluster   2 nodes, each 8 h200\n";
     for (statement, error) in [
-        ("", ""),
+        ("expect", ""),
+        ("finally events", ""),
         ("cluster 1 node, each 8", "4:23: the line ends here, expected a kind of device"),
         ("cluster 1 node, nvlink outside", "4:24: found `outside`, expected `across` or `inside`"),
         (
@@ -174,6 +175,39 @@ fn a_story_needs_a_title_and_a_cluster() {
     assert_eq!(play("story.txt", "A title\n").unwrap_err().to_string(), cluster);
     let refused = "story.txt: the cluster was refused: tenant red, quota for tpu: there is no such kind; \
                    known kinds are t4";
-    let text = "A title\n\ncluster 1 node, each 1 t4\ntenant red: ceiling 5 tpu\n";
+    let text = "A title\n\ncluster 1 node, each 1 t4\ntenant red: ceiling 5 tpu\nfinally\n";
     assert_eq!(play("story.txt", text).unwrap_err().to_string(), refused);
+}
+
+#[test]
+fn a_story_expects_something() {
+    let error = "story.txt: there is no expectation, expected at least one line `expect` or `finally`";
+    let text = "A title\n\ncluster 1 node, each 1 t4\nat 0s submit a: gang of 1 t4\n";
+    assert_eq!(play("story.txt", text).unwrap_err().to_string(), error);
+    assert_eq!(read_only("story.txt", text).unwrap_err().to_string(), error);
+    assert_eq!(read_only("story.txt", &format!("{text}finally\n")), Ok(()));
+}
+
+#[test]
+fn a_statement_in_the_title_is_pointed_at() {
+    for (line, keyword) in [
+        ("cluster 1 node, each 1 t4", "cluster"),
+        ("at 5s plan", "at"),
+        ("expect", "expect"),
+        ("finally   a ended: succeeded at 1h", "finally"),
+        ("policy las", "policy"),
+        ("tenant red: guarantee 1 t4", "tenant"),
+        ("queue urgent : strict", "queue"),
+    ] {
+        let text =
+            format!("# A remark.\nA title\nand more of it.\n{line}\n\ncluster 1 node, each 1 t4\nfinally\n");
+        let error = format!("story.txt:4:1: `{keyword}` stands in the title, put an empty line before it");
+        assert_eq!(play("story.txt", &text).unwrap_err().to_string(), error);
+    }
+    for prose in
+        ["at the end nothing is left.", "queue and all, it waits.", "tenant red has the most.", "queue"]
+    {
+        let text = format!("Devices are given back\n{prose}\n\ncluster 1 node, each 1 t4\nfinally\n");
+        assert_eq!(read_only("story.txt", &text), Ok(()));
+    }
 }

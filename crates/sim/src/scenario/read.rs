@@ -14,6 +14,8 @@ use consort_sched::stock;
 use consort_types::*;
 use std::collections::BTreeSet;
 
+const KEYWORDS: [&str; 9] =
+    ["cluster", "levels", "policy", "tenant", "queue", "world", "at", "expect", "finally"];
 const STATEMENT: &str = "cluster, levels, policy, tenant, queue, world, at, expect or finally";
 
 /// Reads a whole file.
@@ -46,15 +48,39 @@ pub(super) fn read(text: &str) -> Result<Story, ReadError> {
     reader.finish()
 }
 
-/// The first paragraph says what the story is about. Returns the line after it.
+/// The first paragraph says what the story is about. Returns the line after it. A statement in it would be taken for
+/// prose and never be played, so whatever looks like one is pointed at.
 fn title(lines: &[&str]) -> Result<usize, ReadError> {
     let first = lines.iter().position(|line| !is_empty(line)).unwrap_or(lines.len());
     let word = lines.get(first).and_then(|line| line.split_whitespace().next());
-    if word.is_none_or(|word| STATEMENT.split(", ").any(|statement| statement == word)) {
+    if word.is_none_or(|word| KEYWORDS.contains(&word)) {
         let place = Place { line: first as u64 + 1, column: 1 };
         return Err(place.fail("there is no title, expected a paragraph that says what the story is about"));
     }
-    Ok((first..lines.len()).find(|&line| lines[line].trim().is_empty()).unwrap_or(lines.len()))
+    let end = (first..lines.len()).find(|&line| lines[line].trim().is_empty()).unwrap_or(lines.len());
+    match (first..end).find_map(|line| Some((line, keyword(lines[line])?))) {
+        Some((line, keyword)) => {
+            let place = Place { line: line as u64 + 1, column: 1 };
+            Err(place.fail(format!("`{keyword}` stands in the title, put an empty line before it")))
+        }
+        None => Ok(end),
+    }
+}
+
+/// The keyword of a line that looks like a statement. Prose may begin with such a word too: `at` is one only before a
+/// time, and `tenant` and `queue` only where a colon or nothing follows the name.
+fn keyword(line: &str) -> Option<&str> {
+    let mut words = line.split_whitespace();
+    let keyword = words.next().filter(|word| line.starts_with(word) && KEYWORDS.contains(word))?;
+    let (name, more) = (words.next(), words.next());
+    let is_statement = match keyword {
+        "at" => name.is_some_and(|time| value::instant(time).is_ok()),
+        "tenant" | "queue" => {
+            name.is_some_and(|name| name.ends_with(':') || more.is_none_or(|more| more == ":"))
+        }
+        _ => true,
+    };
+    is_statement.then_some(keyword)
 }
 
 fn is_empty(line: &str) -> bool {
@@ -148,6 +174,10 @@ impl Reader {
             return Err(
                 whole.fail("there is no cluster, expected a line like `cluster 2 nodes, each 8 h200`")
             );
+        }
+        if self.story.blocks.is_empty() {
+            let message = "there is no expectation, expected at least one line `expect` or `finally`";
+            return Err(Place::default().fail(message));
         }
         if cluster.tenants.is_empty() {
             let tenants = self.named.0.into_iter();

@@ -70,8 +70,13 @@ impl<P: Copy> Assembly<P> {
                 match positions.get(&name) {
                     None => return fail("expected the name of a job in this file"),
                     Some(&other) if !seen.insert(other) => return fail("expected each job only once"),
-                    Some(&other) if rank[other] >= rank[position] => {
+                    Some(&other) if submissions[other].at > submissions[position].at => {
                         return fail("expected a job that is submitted earlier");
+                    }
+                    Some(&other)
+                        if other >= position && submissions[other].at == submissions[position].at =>
+                    {
+                        return fail("expected a job listed above this one");
                     }
                     Some(&other) => submissions[position].after.push((rank[other], when)),
                 }

@@ -7,8 +7,9 @@
 //! c,1h,20m,1,,,,a;b
 //! ```
 //! `name`, `at`, `run` and `devices` must be there; the other columns mean what the fields of the same name mean in a
-//! job list, and an empty cell is as good as no column. Where a list is allowed (`kind`, `after`), semicolons stand
-//! between its items. Stages and roles do not fit into a row: they are written in a job list.
+//! job list, and an empty cell is as good as no column. A service (`replicas`) never ends, so its `run` stays empty.
+//! Where a list is allowed (`kind`, `after`), semicolons stand between its items. Stages and roles do not fit into a
+//! row: they are written in a job list.
 
 use super::assemble::{Assembly, Wait};
 use super::read_error::{InFile, ReadError};
@@ -79,7 +80,15 @@ impl Columns {
     fn job(&self, table: &Table<'_>) -> Result<(Submission, Vec<Wait<u64>>), ReadError> {
         let name = table.need(self.name, value::name)?;
         let at = table.need(self.at, value::instant)?;
-        let length = table.need(self.run, value::span)?;
+        let form = self.form(table)?;
+        let length = match form {
+            Form::Service { .. } if table.text(self.run)?.is_some() => {
+                let message = "`run` is given beside `replicas`, expected only one of them";
+                return Err(table.place_of(self.run).fail(message));
+            }
+            Form::Service { .. } => Truth::FOREVER,
+            Form::Gang | Form::Bag { .. } => table.need(self.run, value::span)?,
+        };
         let mut spec = JobSpec::gang(name.as_str(), 1, Shape::any());
         spec.tenant = table.read(self.tenant, value::name)?.unwrap_or_else(|| DEFAULT.into());
         spec.queue = table.read(self.queue, value::name)?.unwrap_or_else(|| DEFAULT.into());
@@ -90,7 +99,7 @@ impl Columns {
         spec.time_limit = table.read(self.time_limit, value::span)?;
         spec.restart_cost = table.read(self.restart_cost, value::span)?.unwrap_or(spec.restart_cost);
         spec.retries = table.read(self.retries, value::retries)?.unwrap_or(spec.retries);
-        spec.stages[0].form = self.form(table)?;
+        spec.stages[0].form = form;
         spec.stages[0].roles = vec![self.role(table)?];
         let failures = table.read(self.failures, value::retries)?.unwrap_or(0);
         let truth = Truth { lengths: vec![length], failures };
@@ -124,7 +133,7 @@ impl Columns {
                 .place_of(self.devices)
                 .fail("one ask is for more than 1,000,000 devices, expected fewer"));
         }
-        let kinds = table.read(self.kind, names)?.unwrap_or_default();
+        let kinds = table.read(self.kind, kinds)?.unwrap_or_default();
         let mut shapes: Vec<Shape> =
             kinds.into_iter().map(|kind| Shape { kind: Some(kind), ..shape.clone() }).collect();
         if shapes.is_empty() {
@@ -138,6 +147,14 @@ impl Columns {
         let place = table.offset();
         let wait = |name| Wait { name, when: Condition::Succeeded, place };
         Ok(names.into_iter().map(wait).collect())
+    }
+}
+
+/// Kinds with semicolons between them. The marks that other tables use would make one odd name of them all.
+fn kinds(text: &str) -> Result<Vec<String>, value::Expected> {
+    match text.contains([',', '|']) {
+        true => Err("kinds with `;` between them, like h200;mi300x".into()),
+        false => names(text),
     }
 }
 

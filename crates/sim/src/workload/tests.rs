@@ -63,3 +63,19 @@ fn tables_are_told_apart_by_their_header_and_unpacked() {
         std::fs::remove_file(&path).unwrap();
     }
 }
+
+#[test]
+fn the_examples_in_the_reference_can_be_read() {
+    let text = include_str!("../../../../docs/files.md");
+    let examples = |language: &str| -> Vec<String> {
+        let fence = format!("```{language}\n");
+        let parts = text.split(&fence).skip(1);
+        parts.map(|part| part.split("```").next().unwrap_or_default().into()).collect()
+    };
+    let [cluster, jobs] = &examples("yaml")[..] else { panic!("a cluster file and a job list are expected") };
+    assert_eq!(cluster_file::parse("files.md", cluster).unwrap().nodes.len(), 6);
+    assert_eq!(job_list::parse("files.md", jobs).unwrap().submissions.len(), 5);
+    assert_eq!(job_csv::parse("files.md", examples("csv")[0].as_bytes()).unwrap().submissions.len(), 3);
+    let story = crate::scenario::play("files.md", &examples("text")[0]).unwrap();
+    assert_eq!(story.expected, story.actual);
+}

@@ -134,29 +134,34 @@ fn thousandths(text: &str) -> Option<u64> {
     Some(number(whole) * 1000 + number(fraction) * 10u64.pow(3 - fraction.len() as u32))
 }
 
-/// `141GiB`, `40 GB`, `1.5TiB`, or plain bytes.
+/// `141GiB`, `40 GB`, `1.5TiB`, or `40Gi` as Kubernetes writes it. Only nothing at all needs no unit: whoever writes
+/// `40` means gibibytes more often than bytes.
 pub(crate) fn memory(text: &str) -> Result<u64, Expected> {
     let expected = || "an amount of memory like 40GiB, 512MiB or 1.5TB, at most 1PiB".to_string();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
+    let bare = unit.trim().is_empty();
     let unit: u128 = match unit.trim() {
         "" | "B" => 1,
         "kB" | "KB" => 1_000,
         "MB" => 1_000_000,
         "GB" => 1_000_000_000,
         "TB" => 1_000_000_000_000,
-        "KiB" => 1 << 10,
-        "MiB" => 1 << 20,
-        "GiB" => 1 << 30,
-        "TiB" => 1 << 40,
-        "PiB" => 1 << 50,
+        "KiB" | "Ki" => 1 << 10,
+        "MiB" | "Mi" => 1 << 20,
+        "GiB" | "Gi" => 1 << 30,
+        "TiB" | "Ti" => 1 << 40,
+        "PiB" | "Pi" => 1 << 50,
         _ => return Err(expected()),
     };
-    // Plain bytes may have more digits than a decimal number of larger units is given.
+    // Bytes may have more digits than a decimal number of larger units is given.
     let bytes = match number.parse::<u64>() {
         Ok(number) => u128::from(number) * unit,
         Err(_) => u128::from(thousandths(number).ok_or_else(expected)?) * unit / 1000,
     };
+    if bare && bytes > 0 {
+        return Err(format!("a unit with it, like {number}GiB"));
+    }
     if bytes > u128::from(limits::MEMORY_BYTES) { Err(expected()) } else { Ok(bytes as u64) }
 }
 
@@ -208,8 +213,9 @@ mod tests {
         assert_eq!(memory("141GiB"), Ok(141 << 30));
         assert_eq!(memory("40 GB"), Ok(40_000_000_000));
         assert_eq!(memory("1.5TiB"), Ok(3 << 39));
-        assert_eq!(memory("151397597184"), Ok(141 << 30));
-        for text in ["", "GiB", "1e9", "-1GiB", "1.2345GiB", "2PiB", "40gib", "1..5GiB"] {
+        assert_eq!(memory("151397597184B"), Ok(141 << 30));
+        assert_eq!((memory("40Gi"), memory("512 Mi"), memory("0")), (Ok(40 << 30), Ok(512 << 20), Ok(0)));
+        for text in ["", "GiB", "1e9", "-1GiB", "1.2345GiB", "2PiB", "40gib", "1..5GiB", "40", "1.5"] {
             assert!(memory(text).is_err(), "{text}");
         }
     }

@@ -178,6 +178,7 @@ fn domains(fields: &mut Fields, settings: &Settings) -> Result<Vec<Domain>, Read
         };
     };
     let place = node.place;
+    undeclared(&node, &levels)?;
     let mut given = node.fields("`domains`", &levels)?;
     let mut domains = vec![];
     for level in levels {
@@ -200,4 +201,27 @@ fn domains(fields: &mut Fields, settings: &Settings) -> Result<Vec<Domain>, Read
         });
     }
     Ok(domains)
+}
+
+/// Says how a level is declared that is only used.
+fn undeclared(domains: &Node, levels: &[&str]) -> Result<(), ReadError> {
+    let Value::Map(entries) = &domains.value else { return Ok(()) };
+    for (key, _) in entries {
+        let Value::Text(level) = &key.value else { continue };
+        if levels.contains(&level.as_str()) {
+            continue;
+        }
+        let quoted = value::quoted(level);
+        let all = levels.iter().copied().chain([quoted.trim_matches('`')]).collect::<Vec<_>>().join(", ");
+        return Err(key.place.fail(match levels.is_empty() {
+            true => format!("level {quoted} is not declared, declare it first: levels: [{all}]"),
+            false => {
+                let known = levels.join(", ");
+                format!(
+                    "level {quoted} is not declared, expected one of {known}, or declare it first: levels: [{all}]"
+                )
+            }
+        }));
+    }
+    Ok(())
 }

@@ -46,7 +46,10 @@ pub(super) fn read(fields: &mut Fields) -> Result<Body, ReadError> {
         },
     };
     let length = match form {
-        Form::Service { .. } => fields.read("run", value::span)?.unwrap_or(Truth::FOREVER),
+        Form::Service { .. } => {
+            fields.refuse_beside("replicas", &["run"])?;
+            Truth::FOREVER
+        }
         Form::Gang | Form::Bag { .. } => fields.need("run")?.read("run", value::span)?,
     };
     let roles = match fields.take("roles") {

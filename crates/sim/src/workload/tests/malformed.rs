@@ -96,6 +96,24 @@ fn job_lists() {
             "j.yaml:1:29: `share` is `1.5`, expected a share of a device from 0.001 to 1",
         ),
         (
+            "- {name: a, run: 1s, memory: 40}",
+            "j.yaml:1:30: `memory` is `40`, expected a unit with it, like 40GiB",
+        ),
+        ("- {name: a, run: 1s, memory: 0}", "no error"),
+        ("- {name: a, run: 1s, memory: 40Gi}", "no error"),
+        (
+            "- {name: a, replicas: 2, run: 1s}",
+            "j.yaml:1:26: `run` is given beside `replicas`, expected only one of them",
+        ),
+        (
+            "- {name: a, run: 1s, after: b}\n- {name: b, run: 1s}",
+            "j.yaml:1:29: `after` names `b`, expected a job listed above this one",
+        ),
+        (
+            "- {name: b, run: 1s, at: 2s}\n- {name: a, run: 1s, after: b}",
+            "j.yaml:2:29: `after` names `b`, expected a job that is submitted earlier",
+        ),
+        (
             "- {name: a, run: 1s, memory: 40gigs}",
             "j.yaml:1:30: `memory` is `40gigs`, expected an amount of memory like 40GiB, 512MiB or 1.5TB, at most 1PiB",
         ),
@@ -118,10 +136,6 @@ fn job_lists() {
         (
             "- {name: a, run: 1s, after: b}",
             "j.yaml:1:29: `after` names `b`, expected the name of a job in this file",
-        ),
-        (
-            "- {name: a, run: 1s, after: b}\n- {name: b, run: 1s}",
-            "j.yaml:1:29: `after` names `b`, expected a job that is submitted earlier",
         ),
         (
             "- {name: a, run: 1s}\n- {name: b, run: 1s,\n   after: [{job: a, when: happy}]}",
@@ -225,7 +239,15 @@ fn cluster_files() {
         ),
         (
             "levels: [rack]\nnodes: [{name: a, devices: {x: 1}, domains: {rock: r1}}]",
-            "c.yaml:2:46: `rock` is no field of `domains`, expected one of rack",
+            "c.yaml:2:46: level `rock` is not declared, expected one of rack, or declare it first: levels: [rack, rock]",
+        ),
+        (
+            "nodes: [{name: a, devices: {x: 1}, domains: {rack: r1}}]",
+            "c.yaml:1:46: level `rack` is not declared, declare it first: levels: [rack]",
+        ),
+        (
+            "kinds: [{name: x, memory: 141}]\nnodes: [{name: a, devices: {x: 1}}]",
+            "c.yaml:1:27: `memory` is `141`, expected a unit with it, like 141GiB",
         ),
         (
             "levels: [rack]\nnodes: [{name: a, devices: {x: 1}, domains: {rack: {name: r, every: 2}}}]",
@@ -304,6 +326,31 @@ fn job_tables() {
         (
             "name,at,run,devices,tasks,replicas\na,0,1s,1,2,3\n",
             "j.csv:2:12: `replicas` is given beside `tasks`, expected only one of them",
+        ),
+        (
+            "name,at,run,devices,replicas\na,0,1s,1,3\n",
+            "j.csv:2:5: `run` is given beside `replicas`, expected only one of them",
+        ),
+        ("name,at,run,devices,replicas\na,0,,1,3\n", "no error"),
+        (
+            "name,at,run,devices,replicas\na,0,,1,\n",
+            "j.csv:2:5: `run` is empty, expected a time like 90s, 1h30m, 2d or 1.5s",
+        ),
+        (
+            "name,at,run,devices,kind\na,0,1s,1,x|y\n",
+            "j.csv:2:10: `kind` is `x|y`, expected kinds with `;` between them, like h200;mi300x",
+        ),
+        (
+            "name,at,run,devices,kind\na,0,1s,1,\"x,y\"\n",
+            "j.csv:2:10: `kind` is `x,y`, expected kinds with `;` between them, like h200;mi300x",
+        ),
+        (
+            "name,at,run,devices,memory\na,0,1s,1,40\n",
+            "j.csv:2:10: `memory` is `40`, expected a unit with it, like 40GiB",
+        ),
+        (
+            "name,at,run,devices,after\na,0,1s,1,b\nb,0,1s,1,\n",
+            "j.csv:2:10: `after` names `b`, expected a job listed above this one",
         ),
         (
             "name,at,run,devices\na,0,1s,1\n\"b,0,1s,1\n",

@@ -25,6 +25,10 @@ fn readers() -> Vec<(Reader, Vec<String>)> {
             vec![example(include_str!("../job_csv.rs"), "csv")],
         ),
         (
+            |file, bytes| crate::scenario::read_only(file, &text(bytes)),
+            vec![example(include_str!("../../scenario.rs"), "text")],
+        ),
+        (
             |file, bytes| helios::parse_jobs(file, bytes).map(|jobs| drop(helios::to_workload(&jobs, "x"))),
             vec![
                 "job_id,submit_s,duration_s,gpus,vc,est_s\n0,-5,100,8,aa,-3\n1,7,50,1,bb,60\n".into(),
