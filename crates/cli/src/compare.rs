@@ -40,10 +40,11 @@ pub struct Args {
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     policy: Vec<String>,
     /// Seed of the generated workload and of everything that is left to chance
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = crate::numbers::seed)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = crate::numbers::seed,
+        allow_hyphen_values = true)]
     seed: u64,
     /// How many jobs to generate [default: 1000]
-    #[arg(long, value_name = "N", value_parser = number_of_jobs)]
+    #[arg(long, value_name = "N", value_parser = number_of_jobs, allow_hyphen_values = true)]
     jobs: Option<u32>,
     /// Also write report.md, report.json and jobs.csv into this folder
     #[arg(long, value_name = "DIR")]
@@ -76,9 +77,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Some(path) => inputs::cluster(path)?,
         None => demo_cluster(),
     };
-    let workload = match &args.workload {
-        Some(path) => inputs::workload(path, &cluster)?,
-        None => generate(&recipe(args), &cluster),
+    let workload = match (&args.workload, &args.cluster) {
+        (Some(path), Some(declared_in)) => inputs::workload(path, declared_in, &cluster)?,
+        _ => generate(&recipe(args), &cluster),
     };
     if let Some(folder) = &args.report {
         files::folder(folder)?;
@@ -225,7 +226,8 @@ fn ending(args: &Args, screen: &Screen, table: &Table, trials: &[Trial]) -> Stri
         (true, true) => "Green: best of its column. ",
         (true, false) => "*: best of its column. ",
     };
-    let mut text = screen.prose(&format!("{best}JCT: time from submission to end. Deadlines: share met."));
+    let deadlines = if table.shows("deadlines", screen) { " Deadlines: share met." } else { "" };
+    let mut text = screen.prose(&format!("{best}JCT: time from submission to end.{deadlines}"));
     if screen.is_terminal {
         let cpu: f64 = trials.iter().map(|trial| trial.report.cpu_s).sum();
         let events: u64 = trials.iter().map(|trial| trial.report.events).sum();

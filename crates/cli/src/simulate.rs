@@ -8,7 +8,7 @@ use crate::progress::Progress;
 use crate::screen::{Screen, json, print, print_json};
 use crate::table::Table;
 use crate::{figures, files, inputs, names};
-use consort_sched::stock::Stock;
+use consort_sched::stock::{self, Stock};
 use consort_sim::report::Report;
 use consort_sim::run::{self, Outcome};
 use consort_sim::workload::{Cluster, Workload};
@@ -46,10 +46,11 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     workload: PathBuf,
     /// Who decides; `consort policies` lists them
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", default_value = stock::standard().name)]
     policy: String,
     /// Seed of everything that is left to chance
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = crate::numbers::seed)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = crate::numbers::seed,
+        allow_hyphen_values = true)]
     seed: u64,
     /// Also write report.md, report.json and jobs.csv into this folder
     #[arg(long, value_name = "DIR")]
@@ -65,7 +66,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let stock = names::policy(&args.policy)?;
     let cluster = inputs::cluster(&args.cluster)?;
-    let workload = inputs::workload(&args.workload, &cluster)?;
+    let workload = inputs::workload(&args.workload, &args.cluster, &cluster)?;
     if let Some(folder) = &args.report {
         files::folder(folder)?;
     }

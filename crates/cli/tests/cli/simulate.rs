@@ -137,6 +137,26 @@ fn bad_input_is_placed_and_nothing_is_written() {
 }
 
 #[test]
+fn what_the_cluster_does_not_declare_is_a_slip() {
+    let folder = Folder::with_inputs();
+    let more = "tenants:\n  - {name: red}\n  - {name: blue}\nqueues:\n  - {name: night}\n";
+    folder.write("strict.yaml", &format!("{CLUSTER}{more}"));
+    folder.write("slip.yaml", "- {name: a, run: 1h}\n- {name: b, tenant: rde, run: 1h}\n");
+    folder.write("queue.yaml", "- {name: a, tenant: blue, queue: day, run: 1h}\n");
+    folder.write("good.yaml", "- {name: a, tenant: blue, queue: night, run: 1h}\n- {name: b, run: 1h}\n");
+    let slip = "slip.yaml: job b names tenant rde, which strict.yaml does not declare; did you mean `red`? \
+                It declares red, blue";
+    folder.run("simulate --cluster strict.yaml --workload slip.yaml --policy fifo").refused(2, &[slip]);
+    folder.run("compare --cluster strict.yaml --workload slip.yaml").refused(2, &[slip]);
+    let queue = "job a names queue day, which strict.yaml does not declare; it declares night";
+    folder.run("simulate --cluster strict.yaml --workload queue.yaml").refused(2, &[queue]);
+    // Where nothing is declared, any name will do; and without a policy, the standard one decides.
+    folder.run("simulate --cluster cluster.yaml --workload slip.yaml").done();
+    let ran = folder.run("simulate --cluster strict.yaml --workload good.yaml --json").json();
+    assert_eq!((&ran["policy"], &ran["finished"]), (&"priority".into(), &2.into()));
+}
+
+#[test]
 fn a_report_needs_a_folder() {
     let folder = Folder::with_inputs();
     folder.run(&format!("{RUN} --report jobs.yaml")).refused(2, &["jobs.yaml: is not a folder"]);
