@@ -1,7 +1,7 @@
 //! `consort bench`: public benchmarks beside what others measured on the same input.
 
 use crate::failure::Failure;
-use crate::figures::{Figures, state_hash};
+use crate::figures::{Figures, over_jobs, state_hash};
 use crate::jobs_csv::JobsCsv;
 use crate::numbers::{counted, decimal, thousands};
 use crate::progress::Progress;
@@ -264,9 +264,9 @@ fn table(rows: &[Row]) -> Table {
         table.numbers("seed", 0, rows.iter().map(|row| row.seed.to_string()));
     }
     table.numbers("jobs", 4, reports().map(|report| thousands(report.jobs)));
-    table.numbers("avg JCT s", 0, reports().map(|report| seconds(report.avg_jct_s)));
-    table.numbers("avg queue s", 2, reports().map(|report| seconds(report.avg_queue_s)));
-    table.numbers("p99 JCT s", 8, reports().map(|report| decimal(report.p99_jct_s, 0)));
+    table.numbers("avg JCT s", 0, reports().map(|report| seconds(over_jobs(report, report.avg_jct_s))));
+    table.numbers("avg queue s", 2, reports().map(|report| seconds(over_jobs(report, report.avg_queue_s))));
+    table.numbers("p99 JCT s", 8, reports().map(|report| decimal(over_jobs(report, report.p99_jct_s), 0)));
     table.numbers("makespan s", 9, reports().map(|report| decimal(report.makespan_s, 0)));
     table.numbers("preempted", 6, reports().map(|report| thousands(report.preemptions)));
     table.numbers("plans", 4, reports().map(|report| thousands(report.plan_calls)));

@@ -111,8 +111,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let rows = trials.iter().map(|trial| figures::Run::of(&trial.report)).collect();
     let comparison = Comparison { generated, rows };
     let table = table(&trials);
+    let lost = lost(&trials, &workload);
     if let (Some(folder), Some(jobs)) = (&args.report, jobs) {
-        let text = format!("# Policies side by side\n\n{headline}\n\n{}", table.markdown());
+        let text =
+            format!("# Policies side by side\n\n{headline}\n\n{}{}", table.markdown(), lost_in_file(&lost));
         files::replace(&folder.join("report.md"), text.as_bytes())?;
         files::replace(&folder.join("report.json"), (json(&comparison) + "\n").as_bytes())?;
         files::replace(&folder.join("jobs.csv"), &jobs.bytes())?;
@@ -123,7 +125,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if args.json {
         return print_json(&comparison);
     }
-    print(&(table.show(&screen) + "\n" + &ending(args, &screen, &table, &trials)))
+    let mut text = table.show(&screen) + "\n";
+    if !lost.is_empty() {
+        text += &(lost_table(["", ""], screen.width, &lost).show(&screen) + "\n");
+    }
+    print(&(text + &ending(args, &screen, &table, &trials)))
 }
 
 /// The policies in the order in which they were named, each once.
@@ -183,14 +189,19 @@ fn table(trials: &[Trial]) -> Table {
             &reports.iter().map(|report| report.$field as f64).collect::<Vec<f64>>()
         };
     }
+    macro_rules! over_jobs {
+        ($field:ident) => {
+            &reports.iter().map(|report| figures::over_jobs(report, report.$field)).collect::<Vec<f64>>()
+        };
+    }
     let whole = |value: f64| thousands(value as u64);
     let mut table = Table::default();
     table.text("policy", 0, reports.iter().map(|report| report.policy.clone()));
-    table.contest("avg JCT", 0, Best::Least, values!(avg_jct_s), duration);
-    table.contest("p50 JCT", 7, Best::Least, values!(p50_jct_s), duration);
-    table.contest("p99 JCT", 2, Best::Least, values!(p99_jct_s), duration);
-    table.contest("avg queue", 1, Best::Least, values!(avg_queue_s), duration);
-    table.contest("p99 queue", 4, Best::Least, values!(p99_queue_s), duration);
+    table.contest("avg JCT", 0, Best::Least, over_jobs!(avg_jct_s), duration);
+    table.contest("p50 JCT", 7, Best::Least, over_jobs!(p50_jct_s), duration);
+    table.contest("p99 JCT", 2, Best::Least, over_jobs!(p99_jct_s), duration);
+    table.contest("avg queue", 1, Best::Least, over_jobs!(avg_queue_s), duration);
+    table.contest("p99 queue", 4, Best::Least, over_jobs!(p99_queue_s), duration);
     table.contest("makespan", 5, Best::Least, values!(makespan_s), duration);
     table.contest("in use", 3, Best::Most, values!(utilization), percent);
     table.contest("preempted", 3, Best::Least, values!(preemptions), whole);
@@ -200,6 +211,37 @@ fn table(trials: &[Trial]) -> Table {
     }
     table.contest("finished", 8, Best::Most, values!(finished), whole);
     table
+}
+
+/// Jobs that came to nothing. Refusals are the same under every policy; what never ends need not be.
+fn lost(trials: &[Trial], workload: &Workload) -> Vec<(String, String)> {
+    let mut lines: Vec<(String, String)> = vec![];
+    lines.extend(trials.iter().take(1).flat_map(Trial::refusals).map(|(name, why)| (name.into(), why)));
+    let named: Vec<Option<String>> = trials.iter().map(|trial| trial.never_ended(workload)).collect();
+    match named.first() {
+        Some(first) if named.iter().all(|other| other == first) => {
+            lines.extend(first.clone().map(|names| ("never ended".into(), names)));
+        }
+        _ => lines.extend(
+            trials
+                .iter()
+                .zip(named)
+                .filter_map(|(trial, names)| Some((format!("never ended, {}", trial.report.policy), names?))),
+        ),
+    }
+    lines
+}
+
+fn lost_table(titles: [&'static str; 2], width: usize, lost: &[(String, String)]) -> Table {
+    let pairs: Vec<(&str, String)> = lost.iter().map(|(name, text)| (name.as_str(), text.clone())).collect();
+    Table::pairs(titles, width, &pairs)
+}
+
+fn lost_in_file(lost: &[(String, String)]) -> String {
+    match lost {
+        [] => String::new(),
+        lost => format!("\n{}", lost_table(["jobs", "which"], usize::MAX, lost).markdown()),
+    }
 }
 
 /// One line about jobs that never ended, however many policies left some behind.

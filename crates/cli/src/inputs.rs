@@ -23,7 +23,10 @@ pub fn workload(path: &Path, declared_in: &Path, cluster: &Cluster) -> Result<Wo
     declared(path, declared_in, cluster, &workload)?;
     check(path, cluster, Some(&workload))?;
     if workload.submissions.is_empty() {
-        note(&format!("consort: {}: there is no job in this file, so every figure is zero", path.display()));
+        note(&format!(
+            "consort: {}: there is no job in this file, so there is nothing to measure",
+            path.display()
+        ));
     }
     Ok(workload)
 }

@@ -1,7 +1,7 @@
 //! `consort simulate`: one workload, one cluster, one policy.
 
 use crate::circumstances::Circumstances;
-use crate::failure::{Failure, note};
+use crate::failure::{Failure, note, one_line};
 use crate::jobs_csv::JobsCsv;
 use crate::numbers::{counted, decimal, duration, percent, thousands};
 use crate::progress::Progress;
@@ -11,7 +11,8 @@ use crate::{figures, files, inputs, names};
 use consort_sched::stock::{self, Stock};
 use consort_sim::report::Report;
 use consort_sim::run::{self, Outcome};
-use consort_sim::workload::{Cluster, Workload};
+use consort_sim::workload::{Cluster, Truth, Workload};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -34,6 +35,9 @@ jobs.yaml (or jobs.csv, with the columns name,at,run,devices and others):
 
 The same files, options and seed give the same result on every machine; the
 state hash is there to compare.";
+
+/// So many refusals, and so many names, are listed.
+const NAMED: usize = 5;
 
 /// Run one workload on one cluster under one policy
 #[derive(clap::Args)]
@@ -75,7 +79,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Trial::run(&args.circumstances, &cluster, &workload, stock, args.seed, &progress)?
     };
     let figures = figures::Run::of(&trial.report);
-    let summary = summary(&trial, stock, cluster.devices());
+    let summary = summary(&trial, stock, cluster.devices(), &workload);
     if let Some(folder) = &args.report {
         let mut jobs = JobsCsv::new();
         trial.list_jobs(&stem(&args.workload), &workload, &mut jobs);
@@ -85,19 +89,22 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         files::replace(&folder.join("report.json"), (json(&figures) + "\n").as_bytes())?;
         files::replace(&folder.join("jobs.csv"), &jobs.bytes())?;
     }
-    trial.note_refusals();
+    let all_refused = trial.all_refused();
+    if all_refused.is_none() {
+        trial.note_refusals();
+    }
     if trial.stuck() > 0 {
         note_stuck(trial.stuck(), stock.name);
     }
-    if args.json {
-        return print_json(&figures);
-    }
     let screen = Screen::here();
-    print(&Table::pairs(["", ""], screen.width, &summary).show(&screen))?;
-    if let Some(folder) = &args.report {
+    match args.json {
+        true => print_json(&figures)?,
+        false => print(&Table::pairs(["", ""], screen.width, &summary).show(&screen))?,
+    }
+    if let (Some(folder), false) = (&args.report, args.json) {
         print(&format!("Written: report.md, report.json and jobs.csv in {}\n", folder.display()))?;
     }
-    Ok(())
+    all_refused.map_or(Ok(()), Err)
 }
 
 /// The name of a file without folder and extensions.
@@ -142,6 +149,55 @@ impl Trial {
             let label = submission.map_or("", |submission| submission.label.as_str());
             jobs.add(case, &self.report.policy, label, record);
         }
+        let ended = self.outcome.records.iter().filter_map(|record| record.submission);
+        let there: BTreeSet<usize> = ended.chain(self.outcome.stuck_submissions.iter().copied()).collect();
+        for (index, submission) in workload.submissions.iter().enumerate() {
+            if !there.contains(&index) {
+                jobs.add_refused(case, &self.report.policy, &submission.label);
+            }
+        }
+    }
+
+    /// The first refusals, one a line, each with its reason.
+    pub fn refusals(&self) -> Vec<(&'static str, String)> {
+        let refused = &self.outcome.refused;
+        let mut lines: Vec<String> =
+            refused.iter().take(NAMED).map(|refusal| one_line(&refusal.to_string())).collect();
+        if refused.len() > NAMED {
+            lines.push(format!("and {} more", thousands((refused.len() - NAMED) as u64)));
+        }
+        let name = |index| if index == 0 { "refused" } else { "" };
+        lines.into_iter().enumerate().map(|(index, line)| (name(index), line)).collect()
+    }
+
+    /// The names of jobs that never ended, if there are any: services, and apart from them work that waits for ever.
+    pub fn never_ended(&self, workload: &Workload) -> Option<String> {
+        let there =
+            self.outcome.stuck_submissions.iter().filter_map(|&index| workload.submissions.get(index));
+        let (services, waiting): (Vec<_>, Vec<_>) =
+            there.partition(|submission| submission.truth.lengths.contains(&Truth::FOREVER));
+        let parts = [("services", services), ("waiting for ever", waiting)];
+        let parts = parts.into_iter().filter(|(_, jobs)| !jobs.is_empty()).map(|(what, jobs)| {
+            let names: Vec<String> = jobs.iter().take(NAMED).map(|job| one_line(&job.label)).collect();
+            let more = match jobs.len().saturating_sub(NAMED) {
+                0 => String::new(),
+                more => format!(" and {} more", thousands(more as u64)),
+            };
+            format!("{what}: {}{more}", names.join(", "))
+        });
+        Some(parts.collect::<Vec<_>>().join("; ")).filter(|text| !text.is_empty())
+    }
+
+    /// There were jobs, and every one was refused: nothing was simulated.
+    fn all_refused(&self) -> Option<Failure> {
+        let refusal = self.outcome.refused.first()?;
+        (self.report.refused == self.report.jobs).then(|| {
+            let which = match self.report.jobs {
+                1 => "the only job was refused".to_string(),
+                number => format!("all {} jobs were refused, the first because", thousands(number)),
+            };
+            Failure::Failed(format!("{which}: {refusal}"))
+        })
     }
 
     /// Jobs that were submitted and never ended.
@@ -172,39 +228,36 @@ pub fn note_stuck(number: u64, whom: &str) {
 }
 
 /// The figures in words, one a line.
-fn summary(trial: &Trial, stock: &Stock, devices: u64) -> Vec<(&'static str, String)> {
+fn summary(trial: &Trial, stock: &Stock, devices: u64, workload: &Workload) -> Vec<(&'static str, String)> {
     let report = &trial.report;
     let spread = |parts: &[(&str, f64)]| {
         let parts = parts.iter().map(|(what, seconds)| format!("{} {what}", duration(*seconds)));
         parts.collect::<Vec<_>>().join(", ")
     };
-    let ended = report.jobs - report.refused - trial.stuck();
+    let over = |figure| figures::over_jobs(report, figure);
     let mut jobs = format!("{} submitted, {} finished", thousands(report.jobs), thousands(report.finished));
-    let lost = [
-        (ended.saturating_sub(report.finished), "failed"),
-        (report.refused, "refused"),
-        (trial.stuck(), "never ended"),
-    ];
+    let lost = [(report.failed, "failed"), (report.refused, "refused"), (trial.stuck(), "never ended")];
     for (number, what) in lost.into_iter().filter(|(number, _)| *number > 0) {
         jobs += &format!(", {} {what}", thousands(number));
     }
-    let mut lines = vec![
-        ("policy", format!("{}: {}", stock.name, stock.about)),
-        ("jobs", jobs),
+    let mut lines = vec![("policy", format!("{}: {}", stock.name, stock.about)), ("jobs", jobs)];
+    lines.extend(trial.refusals());
+    lines.extend(trial.never_ended(workload).map(|names| ("never ended", names)));
+    lines.extend([
         (
             "completion time",
             spread(&[
-                ("on average", report.avg_jct_s),
-                ("median", report.p50_jct_s),
-                ("99th percentile", report.p99_jct_s),
+                ("on average", over(report.avg_jct_s)),
+                ("median", over(report.p50_jct_s)),
+                ("99th percentile", over(report.p99_jct_s)),
             ]),
         ),
         (
             "time in queue",
             spread(&[
-                ("on average", report.avg_queue_s),
-                ("99th percentile", report.p99_queue_s),
-                ("99.9th", report.p999_queue_s),
+                ("on average", over(report.avg_queue_s)),
+                ("99th percentile", over(report.p99_queue_s)),
+                ("99.9th", over(report.p999_queue_s)),
             ]),
         ),
         ("makespan", duration(report.makespan_s)),
@@ -224,7 +277,7 @@ fn summary(trial: &Trial, stock: &Stock, devices: u64) -> Vec<(&'static str, Str
                 all => format!("{}, {} of them preemptions", thousands(all), thousands(report.preemptions)),
             },
         ),
-    ];
+    ]);
     if let Some(met) = report.deadlines_met_pct {
         lines.push(("deadlines met", decimal(met, 1) + "%"));
     }

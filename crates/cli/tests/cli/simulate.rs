@@ -5,12 +5,14 @@ use super::*;
 const RUN: &str = "simulate --cluster cluster.yaml --workload jobs.yaml --policy fifo";
 
 /// The contract with scripts.
-pub(super) const KEYS: [&str; 25] = [
+pub(super) const KEYS: [&str; 27] = [
     "policy",
     "seed",
     "jobs",
     "finished",
     "refused",
+    "failed",
+    "never_ended",
     "avg_jct_s",
     "p50_jct_s",
     "p99_jct_s",
@@ -67,9 +69,9 @@ fn a_report_is_three_files() {
     assert!(folder.read("deep/er/report.md").starts_with("# jobs under fifo\n"));
     let table = folder.read("deep/er/jobs.csv");
     let lines: Vec<&str> = table.lines().collect();
-    assert_eq!(lines[0], "case,policy,job,submit_s,start_s,end_s,jct_s,queue_s,restarts");
-    assert!(lines.contains(&"jobs,fifo,a,0,0,3600,3600,0,0"), "{table}");
-    assert!(lines.contains(&"jobs,fifo,b,600,3600,10800,10200,3000,0"), "{table}");
+    assert_eq!(lines[0], "case,policy,job,submit_s,start_s,end_s,jct_s,queue_s,restarts,state");
+    assert!(lines.contains(&"jobs,fifo,a,0,0,3600,3600,0,0,finished"), "{table}");
+    assert!(lines.contains(&"jobs,fifo,b,600,3600,10800,10200,3000,0,finished"), "{table}");
     assert!(table.contains("\"c, d\""), "{table}");
     assert_eq!(lines.len() as u64, 1 + value["jobs"].as_u64().unwrap());
 }
@@ -108,7 +110,30 @@ fn jobs_that_come_to_nothing_are_named() {
         let ran = folder.run(&line).done();
         assert!(ran.err.contains("1 job was refused: job big asks for"), "{}", ran.err);
         assert!(ran.out.contains("3 submitted, 1 finished, 1 refused, 1 never ended"), "{}", ran.out);
+        assert!(ran.out.contains("\nrefused          job big asks for"), "{}", ran.out);
+        assert!(ran.out.contains("\nnever ended      services: web\n"), "{}", ran.out);
     }
+    let value = folder.run(&format!("{RUN} --json --report out")).json();
+    assert_eq!((&value["failed"], &value["never_ended"]), (&0.into(), &1.into()));
+    assert!(folder.read("out/jobs.csv").contains("\njobs,fifo,big,,,,,,,refused\n"));
+    let line = "compare --cluster cluster.yaml --workload jobs.yaml --policy las,fifo";
+    let ran = folder.run(line).done();
+    assert!(ran.out.contains("\nnever ended  services: web\n"), "{}", ran.out);
+}
+
+#[test]
+fn a_run_in_which_every_job_is_refused_failed() {
+    let folder = Folder::with_inputs();
+    folder.write("jobs.yaml", "- {name: big, devices: 17, run: 1h}\n");
+    let ran = folder.run(RUN);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.err.starts_with("consort: the only job was refused: job big asks for"), "{}", ran.err);
+    assert!(ran.out.contains("completion time  - on average, - median"), "{}", ran.out);
+    let ran = folder.run(&format!("{RUN} --json"));
+    let value: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert!(ran.code == 1 && value["avg_jct_s"].is_null() && value["p999_queue_s"].is_null(), "{value}");
+    folder.write("jobs.yaml", "[]\n");
+    assert!(folder.run(&format!("{RUN} --json")).json()["avg_jct_s"].is_null());
 }
 
 #[test]
