@@ -9,7 +9,7 @@ use crate::progress::Progress;
 use crate::screen::{Screen, json, print, print_json};
 use crate::simulate::{Trial, stem};
 use crate::table::{Best, Table};
-use crate::{figures, files, inputs, names, simulate};
+use crate::{figures, files, inputs, lost, names, simulate};
 use consort_sched::stock::{self, Stock};
 use consort_sim::workload::generate::{Recipe, demo_cluster, generate};
 use consort_sim::workload::{Cluster, Workload, limits};
@@ -111,7 +111,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let rows = trials.iter().map(|trial| figures::Run::of(&trial.report)).collect();
     let comparison = Comparison { generated, rows };
     let table = table(&trials);
-    let lost = lost(&trials, &workload);
+    let lost = come_to_nothing(&trials, &workload);
     if let (Some(folder), Some(jobs)) = (&args.report, jobs) {
         let text =
             format!("# Policies side by side\n\n{headline}\n\n{}{}", table.markdown(), lost_in_file(&lost));
@@ -214,10 +214,17 @@ fn table(trials: &[Trial]) -> Table {
 }
 
 /// Jobs that came to nothing. Refusals are the same under every policy; what never ends need not be.
-fn lost(trials: &[Trial], workload: &Workload) -> Vec<(String, String)> {
+fn come_to_nothing(trials: &[Trial], workload: &Workload) -> Vec<(String, String)> {
     let mut lines: Vec<(String, String)> = vec![];
-    lines.extend(trials.iter().take(1).flat_map(Trial::refusals).map(|(name, why)| (name.into(), why)));
-    let named: Vec<Option<String>> = trials.iter().map(|trial| trial.never_ended(workload)).collect();
+    lines.extend(
+        trials
+            .iter()
+            .take(1)
+            .flat_map(|trial| lost::refusals(&trial.outcome))
+            .map(|(name, why)| (name.into(), why)),
+    );
+    let named: Vec<Option<String>> =
+        trials.iter().map(|trial| lost::never_ended(&trial.outcome, workload)).collect();
     match named.first() {
         Some(first) if named.iter().all(|other| other == first) => {
             lines.extend(first.clone().map(|names| ("never ended".into(), names)));

@@ -1,17 +1,17 @@
 //! `consort simulate`: one workload, one cluster, one policy.
 
 use crate::circumstances::Circumstances;
-use crate::failure::{Failure, note, one_line};
+use crate::failure::{Failure, note};
 use crate::jobs_csv::JobsCsv;
 use crate::numbers::{counted, decimal, duration, percent, thousands};
 use crate::progress::Progress;
 use crate::screen::{Screen, json, print, print_json};
 use crate::table::Table;
-use crate::{figures, files, inputs, names};
+use crate::{figures, files, inputs, lost, names};
 use consort_sched::stock::{self, Stock};
 use consort_sim::report::Report;
 use consort_sim::run::{self, Outcome};
-use consort_sim::workload::{Cluster, Truth, Workload};
+use consort_sim::workload::{Cluster, Workload};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -35,9 +35,6 @@ jobs.yaml (or jobs.csv, with the columns name,at,run,devices and others):
 
 The same files, options and seed give the same result on every machine; the
 state hash is there to compare.";
-
-/// So many refusals, and so many names, are listed.
-const NAMED: usize = 5;
 
 /// Run one workload on one cluster under one policy
 #[derive(clap::Args)]
@@ -118,7 +115,8 @@ pub fn stem(path: &Path) -> String {
 pub struct Trial {
     /// The figures.
     pub report: Report,
-    outcome: Outcome,
+    /// What it is made of.
+    pub outcome: Outcome,
 }
 
 impl Trial {
@@ -156,36 +154,6 @@ impl Trial {
                 jobs.add_refused(case, &self.report.policy, &submission.label);
             }
         }
-    }
-
-    /// The first refusals, one a line, each with its reason.
-    pub fn refusals(&self) -> Vec<(&'static str, String)> {
-        let refused = &self.outcome.refused;
-        let mut lines: Vec<String> =
-            refused.iter().take(NAMED).map(|refusal| one_line(&refusal.to_string())).collect();
-        if refused.len() > NAMED {
-            lines.push(format!("and {} more", thousands((refused.len() - NAMED) as u64)));
-        }
-        let name = |index| if index == 0 { "refused" } else { "" };
-        lines.into_iter().enumerate().map(|(index, line)| (name(index), line)).collect()
-    }
-
-    /// The names of jobs that never ended, if there are any: services, and apart from them work that waits for ever.
-    pub fn never_ended(&self, workload: &Workload) -> Option<String> {
-        let there =
-            self.outcome.stuck_submissions.iter().filter_map(|&index| workload.submissions.get(index));
-        let (services, waiting): (Vec<_>, Vec<_>) =
-            there.partition(|submission| submission.truth.lengths.contains(&Truth::FOREVER));
-        let parts = [("services", services), ("waiting for ever", waiting)];
-        let parts = parts.into_iter().filter(|(_, jobs)| !jobs.is_empty()).map(|(what, jobs)| {
-            let names: Vec<String> = jobs.iter().take(NAMED).map(|job| one_line(&job.label)).collect();
-            let more = match jobs.len().saturating_sub(NAMED) {
-                0 => String::new(),
-                more => format!(" and {} more", thousands(more as u64)),
-            };
-            format!("{what}: {}{more}", names.join(", "))
-        });
-        Some(parts.collect::<Vec<_>>().join("; ")).filter(|text| !text.is_empty())
     }
 
     /// There were jobs, and every one was refused: nothing was simulated.
@@ -231,33 +199,35 @@ pub fn note_stuck(number: u64, whom: &str) {
 fn summary(trial: &Trial, stock: &Stock, devices: u64, workload: &Workload) -> Vec<(&'static str, String)> {
     let report = &trial.report;
     let spread = |parts: &[(&str, f64)]| {
+        if report.over_jobs(0.0).is_none() {
+            return "-".to_string();
+        }
         let parts = parts.iter().map(|(what, seconds)| format!("{} {what}", duration(*seconds)));
         parts.collect::<Vec<_>>().join(", ")
     };
-    let over = |figure| figures::over_jobs(report, figure);
     let mut jobs = format!("{} submitted, {} finished", thousands(report.jobs), thousands(report.finished));
     let lost = [(report.failed, "failed"), (report.refused, "refused"), (trial.stuck(), "never ended")];
     for (number, what) in lost.into_iter().filter(|(number, _)| *number > 0) {
         jobs += &format!(", {} {what}", thousands(number));
     }
     let mut lines = vec![("policy", format!("{}: {}", stock.name, stock.about)), ("jobs", jobs)];
-    lines.extend(trial.refusals());
-    lines.extend(trial.never_ended(workload).map(|names| ("never ended", names)));
+    lines.extend(lost::refusals(&trial.outcome));
+    lines.extend(lost::never_ended(&trial.outcome, workload).map(|names| ("never ended", names)));
     lines.extend([
         (
             "completion time",
             spread(&[
-                ("on average", over(report.avg_jct_s)),
-                ("median", over(report.p50_jct_s)),
-                ("99th percentile", over(report.p99_jct_s)),
+                ("on average", report.avg_jct_s),
+                ("median", report.p50_jct_s),
+                ("99th percentile", report.p99_jct_s),
             ]),
         ),
         (
             "time in queue",
             spread(&[
-                ("on average", over(report.avg_queue_s)),
-                ("99th percentile", over(report.p99_queue_s)),
-                ("99.9th", over(report.p999_queue_s)),
+                ("on average", report.avg_queue_s),
+                ("99th percentile", report.p99_queue_s),
+                ("99.9th", report.p999_queue_s),
             ]),
         ),
         ("makespan", duration(report.makespan_s)),

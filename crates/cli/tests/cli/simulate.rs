@@ -128,7 +128,7 @@ fn a_run_in_which_every_job_is_refused_failed() {
     let ran = folder.run(RUN);
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(ran.err.starts_with("consort: the only job was refused: job big asks for"), "{}", ran.err);
-    assert!(ran.out.contains("completion time  - on average, - median"), "{}", ran.out);
+    assert!(ran.out.contains("completion time  -\n"), "{}", ran.out);
     let ran = folder.run(&format!("{RUN} --json"));
     let value: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
     assert!(ran.code == 1 && value["avg_jct_s"].is_null() && value["p999_queue_s"].is_null(), "{value}");
