@@ -1,7 +1,7 @@
 //! `consort bench`: public benchmarks beside what others measured on the same input.
 
 use crate::failure::Failure;
-use crate::figures::{Figures, state_hash};
+use crate::figures::{Figures, over_jobs, state_hash};
 use crate::jobs_csv::JobsCsv;
 use crate::numbers::{counted, decimal, thousands};
 use crate::progress::Progress;
@@ -16,7 +16,7 @@ const EXAMPLES: &str = "\
 Examples:
   consort bench                                        what there is
   consort bench jct-philly --data DIR                  all public cases
-  consort bench jct-philly --case half --policy fifo --policy consort --json
+  consort bench jct-philly --case half --policy fifo --policy srtf --json
   consort bench jct-philly --check                     exit 1 if a bar is missed
 
 The data is not part of Consort: name the folder with --data, or once and for
@@ -36,7 +36,7 @@ pub struct Args {
     policies: Vec<String>,
     /// Seeds, where chance matters, also several times [default: its own]
     #[arg(long = "seed", value_name = "N", value_delimiter = ',', requires = "scenario",
-        value_parser = crate::numbers::seed)]
+        value_parser = crate::numbers::seed, allow_hyphen_values = true)]
     seeds: Vec<u64>,
     /// The folder with the benchmark data
     #[arg(long, value_name = "DIR", env = "CONSORT_BENCH_DATA", hide_env_values = true)]
@@ -147,6 +147,8 @@ struct Line<'a> {
     seed: u64,
     metrics: Figures,
     anchor: Option<Beside<'a>>,
+    /// Whether there is a bar that it could miss.
+    checked: bool,
     misses: &'a [String],
 }
 
@@ -167,6 +169,7 @@ impl<'a> Line<'a> {
             seed: row.seed,
             metrics: Figures::of(&row.report),
             anchor: row.anchor.as_ref().map(beside),
+            checked: is_checked(row),
             misses: &row.misses,
         }
     }
@@ -226,10 +229,28 @@ fn shown(args: &Args, scenario: &Scenario, rows: &[Row]) -> String {
             }
         }
         if rows.iter().all(|row| row.misses.is_empty()) {
-            text += "Every bar is met.\n";
+            text += &all_met(rows);
         }
     }
     text
+}
+
+/// What it means that no bar is missed.
+fn all_met(rows: &[Row]) -> String {
+    let bars = rows.iter().filter(|row| is_checked(row)).count();
+    match bars {
+        0 => "No bar for these rows: nothing was checked.\n".into(),
+        bars if bars == rows.len() => "Every bar is met.\n".into(),
+        bars => {
+            let (have, bars) = (if bars == 1 { "has" } else { "have" }, thousands(bars as u64));
+            format!("{bars} of {} {have} a bar; all are met.\n", counted(rows.len() as u64, "row"))
+        }
+    }
+}
+
+/// Whether there is a bar that a row could miss.
+fn is_checked(row: &Row) -> bool {
+    row.anchor.is_some() || !row.misses.is_empty()
 }
 
 /// Seconds, not hours and minutes: published figures come in seconds.
@@ -243,9 +264,9 @@ fn table(rows: &[Row]) -> Table {
         table.numbers("seed", 0, rows.iter().map(|row| row.seed.to_string()));
     }
     table.numbers("jobs", 4, reports().map(|report| thousands(report.jobs)));
-    table.numbers("avg JCT s", 0, reports().map(|report| seconds(report.avg_jct_s)));
-    table.numbers("avg queue s", 2, reports().map(|report| seconds(report.avg_queue_s)));
-    table.numbers("p99 JCT s", 8, reports().map(|report| decimal(report.p99_jct_s, 0)));
+    table.numbers("avg JCT s", 0, reports().map(|report| seconds(over_jobs(report, report.avg_jct_s))));
+    table.numbers("avg queue s", 2, reports().map(|report| seconds(over_jobs(report, report.avg_queue_s))));
+    table.numbers("p99 JCT s", 8, reports().map(|report| decimal(over_jobs(report, report.p99_jct_s), 0)));
     table.numbers("makespan s", 9, reports().map(|report| decimal(report.makespan_s, 0)));
     table.numbers("preempted", 6, reports().map(|report| thousands(report.preemptions)));
     table.numbers("plans", 4, reports().map(|report| thousands(report.plan_calls)));

@@ -16,19 +16,19 @@ pub struct Circumstances {
     #[arg(long, value_enum, default_value_t = Place::Consolidated)]
     place: Place,
     /// Time from a decision to start a job until it runs, as in 30s
-    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = span)]
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = span, allow_hyphen_values = true)]
     start_delay: Span,
     /// Time from a decision to stop a job until its devices are free
-    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = span)]
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = span, allow_hyphen_values = true)]
     stop_delay: Span,
     /// Running jobs are left alone, whatever the policy would like
     #[arg(long)]
     no_preemption: bool,
     /// Share of starts that go wrong and are tried again, from 0 to 0.9
-    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share)]
+    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share, allow_hyphen_values = true)]
     failed_starts: f64,
     /// Share of news that reaches the scheduler up to a minute late, from 0 to 0.9
-    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share)]
+    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share, allow_hyphen_values = true)]
     late_news: f64,
 }
 

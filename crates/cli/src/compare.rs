@@ -9,7 +9,7 @@ use crate::progress::Progress;
 use crate::screen::{Screen, json, print, print_json};
 use crate::simulate::{Trial, stem};
 use crate::table::{Best, Table};
-use crate::{figures, files, inputs, names, simulate};
+use crate::{figures, files, inputs, lost, names, simulate};
 use consort_sched::stock::{self, Stock};
 use consort_sim::workload::generate::{Recipe, demo_cluster, generate};
 use consort_sim::workload::{Cluster, Workload, limits};
@@ -40,10 +40,11 @@ pub struct Args {
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     policy: Vec<String>,
     /// Seed of the generated workload and of everything that is left to chance
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = crate::numbers::seed)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = crate::numbers::seed,
+        allow_hyphen_values = true)]
     seed: u64,
     /// How many jobs to generate [default: 1000]
-    #[arg(long, value_name = "N", value_parser = number_of_jobs)]
+    #[arg(long, value_name = "N", value_parser = number_of_jobs, allow_hyphen_values = true)]
     jobs: Option<u32>,
     /// Also write report.md, report.json and jobs.csv into this folder
     #[arg(long, value_name = "DIR")]
@@ -76,9 +77,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Some(path) => inputs::cluster(path)?,
         None => demo_cluster(),
     };
-    let workload = match &args.workload {
-        Some(path) => inputs::workload(path, &cluster)?,
-        None => generate(&recipe(args), &cluster),
+    let workload = match (&args.workload, &args.cluster) {
+        (Some(path), Some(declared_in)) => inputs::workload(path, declared_in, &cluster)?,
+        _ => generate(&recipe(args), &cluster),
     };
     if let Some(folder) = &args.report {
         files::folder(folder)?;
@@ -110,8 +111,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let rows = trials.iter().map(|trial| figures::Run::of(&trial.report)).collect();
     let comparison = Comparison { generated, rows };
     let table = table(&trials);
+    let lost = come_to_nothing(&trials, &workload);
     if let (Some(folder), Some(jobs)) = (&args.report, jobs) {
-        let text = format!("# Policies side by side\n\n{headline}\n\n{}", table.markdown());
+        let text =
+            format!("# Policies side by side\n\n{headline}\n\n{}{}", table.markdown(), lost_in_file(&lost));
         files::replace(&folder.join("report.md"), text.as_bytes())?;
         files::replace(&folder.join("report.json"), (json(&comparison) + "\n").as_bytes())?;
         files::replace(&folder.join("jobs.csv"), &jobs.bytes())?;
@@ -122,7 +125,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if args.json {
         return print_json(&comparison);
     }
-    print(&(table.show(&screen) + "\n" + &ending(args, &screen, &table, &trials)))
+    let mut text = table.show(&screen) + "\n";
+    if !lost.is_empty() {
+        text += &(lost_table(["", ""], screen.width, &lost).show(&screen) + "\n");
+    }
+    print(&(text + &ending(args, &screen, &table, &trials)))
 }
 
 /// The policies in the order in which they were named, each once.
@@ -182,14 +189,19 @@ fn table(trials: &[Trial]) -> Table {
             &reports.iter().map(|report| report.$field as f64).collect::<Vec<f64>>()
         };
     }
+    macro_rules! over_jobs {
+        ($field:ident) => {
+            &reports.iter().map(|report| figures::over_jobs(report, report.$field)).collect::<Vec<f64>>()
+        };
+    }
     let whole = |value: f64| thousands(value as u64);
     let mut table = Table::default();
     table.text("policy", 0, reports.iter().map(|report| report.policy.clone()));
-    table.contest("avg JCT", 0, Best::Least, values!(avg_jct_s), duration);
-    table.contest("p50 JCT", 7, Best::Least, values!(p50_jct_s), duration);
-    table.contest("p99 JCT", 2, Best::Least, values!(p99_jct_s), duration);
-    table.contest("avg queue", 1, Best::Least, values!(avg_queue_s), duration);
-    table.contest("p99 queue", 4, Best::Least, values!(p99_queue_s), duration);
+    table.contest("avg JCT", 0, Best::Least, over_jobs!(avg_jct_s), duration);
+    table.contest("p50 JCT", 7, Best::Least, over_jobs!(p50_jct_s), duration);
+    table.contest("p99 JCT", 2, Best::Least, over_jobs!(p99_jct_s), duration);
+    table.contest("avg queue", 1, Best::Least, over_jobs!(avg_queue_s), duration);
+    table.contest("p99 queue", 4, Best::Least, over_jobs!(p99_queue_s), duration);
     table.contest("makespan", 5, Best::Least, values!(makespan_s), duration);
     table.contest("in use", 3, Best::Most, values!(utilization), percent);
     table.contest("preempted", 3, Best::Least, values!(preemptions), whole);
@@ -199,6 +211,44 @@ fn table(trials: &[Trial]) -> Table {
     }
     table.contest("finished", 8, Best::Most, values!(finished), whole);
     table
+}
+
+/// Jobs that came to nothing. Refusals are the same under every policy; what never ends need not be.
+fn come_to_nothing(trials: &[Trial], workload: &Workload) -> Vec<(String, String)> {
+    let mut lines: Vec<(String, String)> = vec![];
+    lines.extend(
+        trials
+            .iter()
+            .take(1)
+            .flat_map(|trial| lost::refusals(&trial.outcome))
+            .map(|(name, why)| (name.into(), why)),
+    );
+    let named: Vec<Option<String>> =
+        trials.iter().map(|trial| lost::never_ended(&trial.outcome, workload)).collect();
+    match named.first() {
+        Some(first) if named.iter().all(|other| other == first) => {
+            lines.extend(first.clone().map(|names| ("never ended".into(), names)));
+        }
+        _ => lines.extend(
+            trials
+                .iter()
+                .zip(named)
+                .filter_map(|(trial, names)| Some((format!("never ended, {}", trial.report.policy), names?))),
+        ),
+    }
+    lines
+}
+
+fn lost_table(titles: [&'static str; 2], width: usize, lost: &[(String, String)]) -> Table {
+    let pairs: Vec<(&str, String)> = lost.iter().map(|(name, text)| (name.as_str(), text.clone())).collect();
+    Table::pairs(titles, width, &pairs)
+}
+
+fn lost_in_file(lost: &[(String, String)]) -> String {
+    match lost {
+        [] => String::new(),
+        lost => format!("\n{}", lost_table(["jobs", "which"], usize::MAX, lost).markdown()),
+    }
 }
 
 /// One line about jobs that never ended, however many policies left some behind.
@@ -225,7 +275,8 @@ fn ending(args: &Args, screen: &Screen, table: &Table, trials: &[Trial]) -> Stri
         (true, true) => "Green: best of its column. ",
         (true, false) => "*: best of its column. ",
     };
-    let mut text = screen.prose(&format!("{best}JCT: time from submission to end. Deadlines: share met."));
+    let deadlines = if table.shows("deadlines", screen) { " Deadlines: share met." } else { "" };
+    let mut text = screen.prose(&format!("{best}JCT: time from submission to end.{deadlines}"));
     if screen.is_terminal {
         let cpu: f64 = trials.iter().map(|trial| trial.report.cpu_s).sum();
         let events: u64 = trials.iter().map(|trial| trial.report.events).sum();

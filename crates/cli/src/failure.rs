@@ -70,6 +70,6 @@ pub fn note(line: &str) {
 }
 
 /// Text that came from outside must not be able to pretend to be further messages, or to talk to the terminal.
-fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }

@@ -18,12 +18,14 @@ pub struct Figures {
     jobs: u64,
     finished: u64,
     refused: u64,
-    avg_jct_s: f64,
-    p50_jct_s: f64,
-    p99_jct_s: f64,
-    avg_queue_s: f64,
-    p99_queue_s: f64,
-    p999_queue_s: f64,
+    failed: u64,
+    never_ended: u64,
+    avg_jct_s: Option<f64>,
+    p50_jct_s: Option<f64>,
+    p99_jct_s: Option<f64>,
+    avg_queue_s: Option<f64>,
+    p99_queue_s: Option<f64>,
+    p999_queue_s: Option<f64>,
     makespan_s: f64,
     device_hours: f64,
     utilization: f64,
@@ -55,12 +57,14 @@ impl Figures {
             jobs: report.jobs,
             finished: report.finished,
             refused: report.refused,
-            avg_jct_s: report.avg_jct_s,
-            p50_jct_s: report.p50_jct_s,
-            p99_jct_s: report.p99_jct_s,
-            avg_queue_s: report.avg_queue_s,
-            p99_queue_s: report.p99_queue_s,
-            p999_queue_s: report.p999_queue_s,
+            failed: report.failed,
+            never_ended: report.never_ended,
+            avg_jct_s: report.over_jobs(report.avg_jct_s),
+            p50_jct_s: report.over_jobs(report.p50_jct_s),
+            p99_jct_s: report.over_jobs(report.p99_jct_s),
+            avg_queue_s: report.over_jobs(report.avg_queue_s),
+            p99_queue_s: report.over_jobs(report.p99_queue_s),
+            p999_queue_s: report.over_jobs(report.p999_queue_s),
             makespan_s: report.makespan_s,
             device_hours: report.device_hours,
             utilization: report.utilization,
@@ -87,4 +91,9 @@ impl Figures {
 /// As 16 hexadecimal digits: JSON numbers lose the last bits of so large a number.
 pub fn state_hash(report: &Report) -> String {
     format!("{:016x}", report.state_hash)
+}
+
+/// A figure over the jobs that ended, for a table: no number when none did, which is shown as `-`.
+pub fn over_jobs(report: &Report, figure: f64) -> f64 {
+    report.over_jobs(figure).unwrap_or(f64::NAN)
 }

@@ -1,8 +1,9 @@
 //! Files that are read: a cluster and a workload, checked before anything runs or is written.
 
 use crate::failure::{Failure, note};
+use crate::names;
 use consort_sched::{Scheduler, stock};
-use consort_sim::workload::{self, Cluster, ReadError, Workload};
+use consort_sim::workload::{self, Cluster, DEFAULT, ReadError, Submission, Workload};
 use consort_types::{Capabilities, Time};
 use std::fs::{self, File};
 use std::path::Path;
@@ -15,15 +16,41 @@ pub fn cluster(path: &Path) -> Result<Cluster, Failure> {
     Ok(cluster)
 }
 
-/// A workload whose tenants and queues the cluster accepts.
-pub fn workload(path: &Path, cluster: &Cluster) -> Result<Workload, Failure> {
+/// A workload whose tenants and queues the cluster, read from `declared_in`, accepts.
+pub fn workload(path: &Path, declared_in: &Path, cluster: &Cluster) -> Result<Workload, Failure> {
     readable(path)?;
     let workload = workload::read_workload(path).map_err(malformed)?;
+    declared(path, declared_in, cluster, &workload)?;
     check(path, cluster, Some(&workload))?;
     if workload.submissions.is_empty() {
-        note(&format!("consort: {}: there is no job in this file, so every figure is zero", path.display()));
+        note(&format!(
+            "consort: {}: there is no job in this file, so there is nothing to measure",
+            path.display()
+        ));
     }
     Ok(workload)
+}
+
+/// Whoever declares tenants or queues means them to be all there are: a job that names another has a slip in it.
+fn declared(path: &Path, by: &Path, cluster: &Cluster, workload: &Workload) -> Result<(), Failure> {
+    let tenants: Vec<&str> = cluster.tenants.iter().map(|tenant| tenant.name.as_str()).collect();
+    let queues: Vec<&str> = cluster.queues.iter().map(|queue| queue.name.as_str()).collect();
+    let known = |name: &str, all: &[&str]| name == DEFAULT || all.is_empty() || all.contains(&name);
+    for Submission { label, spec, .. } in &workload.submissions {
+        for (what, name, all) in [("tenant", &spec.tenant, &tenants), ("queue", &spec.queue, &queues)] {
+            if !known(name, all) {
+                return Err(Failure::request(
+                    format_args!(
+                        "{}: job {label} names {what} {name}, which {} does not declare",
+                        path.display(),
+                        by.display()
+                    ),
+                    names::meant(name, all, "it declares"),
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A file's content is not what it should be: the request was wrong.

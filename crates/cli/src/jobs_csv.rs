@@ -1,10 +1,11 @@
-//! The table of jobs that reports and benchmarks write: one line for each job that ended.
+//! The table of jobs that reports and benchmarks write: one line for each job that ended or was refused.
 
 use consort_sim::report::Record;
 use consort_types::{Span, Time};
 
-const HEADER: [&str; 9] =
-    ["case", "policy", "job", "submit_s", "start_s", "end_s", "jct_s", "queue_s", "restarts"];
+const COLUMNS: usize = 10;
+const HEADER: [&str; COLUMNS] =
+    ["case", "policy", "job", "submit_s", "start_s", "end_s", "jct_s", "queue_s", "restarts", "state"];
 
 /// The table, growing.
 pub struct JobsCsv(csv::Writer<Vec<u8>>);
@@ -29,11 +30,21 @@ impl JobsCsv {
             span(record.jct()),
             span(record.waited),
             record.restarts.to_string(),
+            if record.succeeded { "finished" } else { "failed" }.into(),
         ]);
     }
 
-    fn line(&mut self, cells: [String; 9]) {
-        self.0.write_record(cells).expect("memory takes lines of nine");
+    /// A job that was refused: it has a name and no times.
+    pub fn add_refused(&mut self, case: &str, policy: &str, job: &str) {
+        let mut cells: [String; COLUMNS] = Default::default();
+        for (cell, text) in [(0, case), (1, policy), (2, job), (COLUMNS - 1, "refused")] {
+            cells[cell] = text.into();
+        }
+        self.line(cells);
+    }
+
+    fn line(&mut self, cells: [String; COLUMNS]) {
+        self.0.write_record(cells).expect("memory takes lines of one length");
     }
 
     /// The whole text.

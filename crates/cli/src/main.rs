@@ -25,6 +25,7 @@ mod figures;
 mod files;
 mod inputs;
 mod jobs_csv;
+mod lost;
 mod names;
 mod numbers;
 mod policies;

@@ -11,13 +11,23 @@ pub fn policy(name: &str) -> Result<&'static Stock, Failure> {
 /// Nothing of this kind is called so.
 pub fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Failure {
     let known: Vec<&str> = known.into_iter().collect();
-    let all = known.join(", ");
-    let remedy = match nearest(name, &known) {
-        _ if known.is_empty() => "there is none at all".into(),
-        Some(near) => format!("did you mean `{near}`? The names are {all}"),
-        None => format!("the names are {all}"),
+    let remedy = match known[..] {
+        [] => "there is none at all".into(),
+        _ => meant(name, &known, "the names are"),
     };
     Failure::request(format_args!("there is no {what} called `{name}`"), remedy)
+}
+
+/// The name that was probably meant, if one is near, and all there are after `lead`.
+pub fn meant(name: &str, known: &[&str], lead: &str) -> String {
+    let all = known.join(", ");
+    match nearest(name, known) {
+        Some(near) => {
+            let (first, rest) = lead.split_at(1);
+            format!("did you mean `{near}`? {}{rest} {all}", first.to_uppercase())
+        }
+        None => format!("{lead} {all}"),
+    }
 }
 
 /// The name that was probably meant.

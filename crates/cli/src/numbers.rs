@@ -34,6 +34,9 @@ pub fn percent(share: f64) -> String {
 
 /// Seconds as `2h 14m`, `13m 20s`, `4.2s`, `0s`.
 pub fn duration(seconds: f64) -> String {
+    if !seconds.is_finite() {
+        return "-".into();
+    }
     let tenths = (seconds * 10.0).round();
     if tenths.abs() < 100.0 {
         return format!("{}s", tenths / 10.0);
@@ -81,6 +84,7 @@ mod tests {
     #[test]
     fn durations_keep_what_matters() {
         for (seconds, text) in [
+            (f64::NAN, "-"),
             (0.0, "0s"),
             (4.24, "4.2s"),
             (9.99, "10s"),

@@ -7,11 +7,12 @@ use crate::numbers::{counted, decimal, duration, percent, thousands};
 use crate::progress::Progress;
 use crate::screen::{Screen, json, print, print_json};
 use crate::table::Table;
-use crate::{figures, files, inputs, names};
-use consort_sched::stock::Stock;
+use crate::{figures, files, inputs, lost, names};
+use consort_sched::stock::{self, Stock};
 use consort_sim::report::Report;
 use consort_sim::run::{self, Outcome};
 use consort_sim::workload::{Cluster, Workload};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
@@ -46,10 +47,11 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     workload: PathBuf,
     /// Who decides; `consort policies` lists them
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", default_value = stock::standard().name)]
     policy: String,
     /// Seed of everything that is left to chance
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = crate::numbers::seed)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = crate::numbers::seed,
+        allow_hyphen_values = true)]
     seed: u64,
     /// Also write report.md, report.json and jobs.csv into this folder
     #[arg(long, value_name = "DIR")]
@@ -65,7 +67,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let stock = names::policy(&args.policy)?;
     let cluster = inputs::cluster(&args.cluster)?;
-    let workload = inputs::workload(&args.workload, &cluster)?;
+    let workload = inputs::workload(&args.workload, &args.cluster, &cluster)?;
     if let Some(folder) = &args.report {
         files::folder(folder)?;
     }
@@ -74,7 +76,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Trial::run(&args.circumstances, &cluster, &workload, stock, args.seed, &progress)?
     };
     let figures = figures::Run::of(&trial.report);
-    let summary = summary(&trial, stock, cluster.devices());
+    let summary = summary(&trial, stock, cluster.devices(), &workload);
     if let Some(folder) = &args.report {
         let mut jobs = JobsCsv::new();
         trial.list_jobs(&stem(&args.workload), &workload, &mut jobs);
@@ -84,19 +86,22 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         files::replace(&folder.join("report.json"), (json(&figures) + "\n").as_bytes())?;
         files::replace(&folder.join("jobs.csv"), &jobs.bytes())?;
     }
-    trial.note_refusals();
+    let all_refused = trial.all_refused();
+    if all_refused.is_none() {
+        trial.note_refusals();
+    }
     if trial.stuck() > 0 {
         note_stuck(trial.stuck(), stock.name);
     }
-    if args.json {
-        return print_json(&figures);
-    }
     let screen = Screen::here();
-    print(&Table::pairs(["", ""], screen.width, &summary).show(&screen))?;
-    if let Some(folder) = &args.report {
+    match args.json {
+        true => print_json(&figures)?,
+        false => print(&Table::pairs(["", ""], screen.width, &summary).show(&screen))?,
+    }
+    if let (Some(folder), false) = (&args.report, args.json) {
         print(&format!("Written: report.md, report.json and jobs.csv in {}\n", folder.display()))?;
     }
-    Ok(())
+    all_refused.map_or(Ok(()), Err)
 }
 
 /// The name of a file without folder and extensions.
@@ -110,7 +115,8 @@ pub fn stem(path: &Path) -> String {
 pub struct Trial {
     /// The figures.
     pub report: Report,
-    outcome: Outcome,
+    /// What it is made of.
+    pub outcome: Outcome,
 }
 
 impl Trial {
@@ -141,6 +147,25 @@ impl Trial {
             let label = submission.map_or("", |submission| submission.label.as_str());
             jobs.add(case, &self.report.policy, label, record);
         }
+        let ended = self.outcome.records.iter().filter_map(|record| record.submission);
+        let there: BTreeSet<usize> = ended.chain(self.outcome.stuck_submissions.iter().copied()).collect();
+        for (index, submission) in workload.submissions.iter().enumerate() {
+            if !there.contains(&index) {
+                jobs.add_refused(case, &self.report.policy, &submission.label);
+            }
+        }
+    }
+
+    /// There were jobs, and every one was refused: nothing was simulated.
+    fn all_refused(&self) -> Option<Failure> {
+        let refusal = self.outcome.refused.first()?;
+        (self.report.refused == self.report.jobs).then(|| {
+            let which = match self.report.jobs {
+                1 => "the only job was refused".to_string(),
+                number => format!("all {} jobs were refused, the first because", thousands(number)),
+            };
+            Failure::Failed(format!("{which}: {refusal}"))
+        })
     }
 
     /// Jobs that were submitted and never ended.
@@ -171,25 +196,24 @@ pub fn note_stuck(number: u64, whom: &str) {
 }
 
 /// The figures in words, one a line.
-fn summary(trial: &Trial, stock: &Stock, devices: u64) -> Vec<(&'static str, String)> {
+fn summary(trial: &Trial, stock: &Stock, devices: u64, workload: &Workload) -> Vec<(&'static str, String)> {
     let report = &trial.report;
     let spread = |parts: &[(&str, f64)]| {
+        if report.over_jobs(0.0).is_none() {
+            return "-".to_string();
+        }
         let parts = parts.iter().map(|(what, seconds)| format!("{} {what}", duration(*seconds)));
         parts.collect::<Vec<_>>().join(", ")
     };
-    let ended = report.jobs - report.refused - trial.stuck();
     let mut jobs = format!("{} submitted, {} finished", thousands(report.jobs), thousands(report.finished));
-    let lost = [
-        (ended.saturating_sub(report.finished), "failed"),
-        (report.refused, "refused"),
-        (trial.stuck(), "never ended"),
-    ];
+    let lost = [(report.failed, "failed"), (report.refused, "refused"), (trial.stuck(), "never ended")];
     for (number, what) in lost.into_iter().filter(|(number, _)| *number > 0) {
         jobs += &format!(", {} {what}", thousands(number));
     }
-    let mut lines = vec![
-        ("policy", format!("{}: {}", stock.name, stock.about)),
-        ("jobs", jobs),
+    let mut lines = vec![("policy", format!("{}: {}", stock.name, stock.about)), ("jobs", jobs)];
+    lines.extend(lost::refusals(&trial.outcome));
+    lines.extend(lost::never_ended(&trial.outcome, workload).map(|names| ("never ended", names)));
+    lines.extend([
         (
             "completion time",
             spread(&[
@@ -223,7 +247,7 @@ fn summary(trial: &Trial, stock: &Stock, devices: u64) -> Vec<(&'static str, Str
                 all => format!("{}, {} of them preemptions", thousands(all), thousands(report.preemptions)),
             },
         ),
-    ];
+    ]);
     if let Some(met) = report.deadlines_met_pct {
         lines.push(("deadlines met", decimal(met, 1) + "%"));
     }

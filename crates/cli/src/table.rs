@@ -111,24 +111,8 @@ impl Table {
 
     /// For a screen.
     pub fn show(&self, screen: &Screen) -> String {
-        let stars = !screen.colours;
-        let mut shown: Vec<usize> = (0..self.columns.len()).collect();
-        let mut widths: Vec<usize> = shown.iter().map(|&column| self.width(column, stars)).collect();
-        let total = |shown: &[usize], widths: &[usize]| {
-            shown.iter().map(|&column| widths[column]).sum::<usize>() + GAP * shown.len().saturating_sub(1)
-        };
-        let mut hidden = vec![];
-        while total(&shown, &widths) > screen.width {
-            // The last of the least important: neighbours to the left usually carry more.
-            let spare = |position: &usize| self.columns[shown[*position]].spare;
-            let Some(position) = (0..shown.len()).max_by_key(|position| (spare(position), *position)) else {
-                break;
-            };
-            if spare(&position) == 0 {
-                break;
-            }
-            hidden.push(shown.remove(position));
-        }
+        let mut widths = self.widths(screen);
+        let (shown, mut hidden) = self.choice(&widths, screen);
         // Still too wide: the widest text gives way, down to a few letters.
         let texts: Vec<usize> =
             shown.iter().copied().filter(|&column| !self.columns[column].numbers).collect();
@@ -157,6 +141,33 @@ impl Table {
             text += &screen.dim(&screen.prose(&format!("Left out: {}; {remedy} {them}.", names.join(", "))));
         }
         text
+    }
+
+    /// Whether there is a column of this title, and the screen has room for it.
+    pub fn shows(&self, title: &str, screen: &Screen) -> bool {
+        let (shown, _) = self.choice(&self.widths(screen), screen);
+        shown.iter().any(|&column| self.columns[column].title == title)
+    }
+
+    fn widths(&self, screen: &Screen) -> Vec<usize> {
+        (0..self.columns.len()).map(|column| self.width(column, !screen.colours)).collect()
+    }
+
+    /// The columns that a screen has room for, and those that are left out.
+    fn choice(&self, widths: &[usize], screen: &Screen) -> (Vec<usize>, Vec<usize>) {
+        let (mut shown, mut hidden): (Vec<usize>, Vec<usize>) = ((0..self.columns.len()).collect(), vec![]);
+        while total(&shown, widths) > screen.width {
+            // The last of the least important: neighbours to the left usually carry more.
+            let spare = |position: &usize| self.columns[shown[*position]].spare;
+            let Some(position) = (0..shown.len()).max_by_key(|position| (spare(position), *position)) else {
+                break;
+            };
+            if spare(&position) == 0 {
+                break;
+            }
+            hidden.push(shown.remove(position));
+        }
+        (shown, hidden)
     }
 
     /// With every column, for a file.
@@ -217,6 +228,11 @@ impl Column {
     fn is_best(&self, row: usize) -> bool {
         self.best.get(row).copied().unwrap_or(false)
     }
+}
+
+/// How wide these columns are together.
+fn total(shown: &[usize], widths: &[usize]) -> usize {
+    shown.iter().map(|&column| widths[column]).sum::<usize>() + GAP * shown.len().saturating_sub(1)
 }
 
 fn length(text: &str) -> usize {

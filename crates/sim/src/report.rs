@@ -51,6 +51,10 @@ pub struct Report {
     pub finished: u64,
     /// Jobs refused at the door.
     pub refused: u64,
+    /// Jobs that ended without their work done.
+    pub failed: u64,
+    /// Jobs that were still there when nothing more could happen.
+    pub never_ended: u64,
     /// Mean time from submission to end.
     pub avg_jct_s: f64,
     /// Its median.
@@ -116,6 +120,8 @@ impl Report {
             jobs: records().count() as u64 + refused + stuck,
             finished: records().filter(|record| record.succeeded).count() as u64,
             refused,
+            failed: records().filter(|record| !record.succeeded).count() as u64,
+            never_ended: stuck,
             avg_jct_s: jct.mean(),
             p50_jct_s: jct.at(0.5),
             p99_jct_s: jct.at(0.99),
@@ -141,6 +147,11 @@ impl Report {
                 }
             },
         }
+    }
+
+    /// An average or a percentile over the jobs that ended, unless none did: then it says nothing.
+    pub fn over_jobs(&self, figure: f64) -> Option<f64> {
+        (self.finished + self.failed > 0).then_some(figure)
     }
 }
 

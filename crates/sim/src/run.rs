@@ -47,6 +47,8 @@ pub struct Outcome {
     pub refused: Vec<Refusal>,
     /// Jobs that were still alive when nothing could happen any more: they wait for ever.
     pub stuck: Vec<JobId>,
+    /// The submissions they came from, by position in the workload.
+    pub stuck_submissions: Vec<usize>,
     /// Plans made.
     pub plan_calls: u64,
     /// CPU time of single plans, a sample.
@@ -136,11 +138,12 @@ pub fn run(setup: Setup, progress: &mut dyn FnMut(u64)) -> Result<Outcome, RunEr
     }
     watch.refused.extend_from_slice(rollout.world.withheld());
     watch.records.iter_mut().for_each(|record| record.submission = rollout.world.submission_of(record.job));
-    let view = rollout.scheduler.view();
+    let stuck: Vec<JobId> = rollout.scheduler.view().jobs().map(|job| job.id()).collect();
     Ok(Outcome {
         records: watch.records,
         refused: watch.refused,
-        stuck: view.jobs().map(|job| job.id()).collect(),
+        stuck_submissions: stuck.iter().filter_map(|&job| rollout.world.submission_of(job)).collect(),
+        stuck,
         plan_calls: rollout.plan_calls,
         plan_cpu: watch.plan_cpu,
         events: rollout.events,

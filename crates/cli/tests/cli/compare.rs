@@ -22,6 +22,7 @@ fn it_says_what_was_generated_and_what_to_try_next() {
     let ran = Folder::new().run("compare --jobs 60 --policy fifo,las,fifo").done();
     assert_eq!(ran.err, "");
     assert!(ran.out.starts_with("60 jobs, generated, on a demonstration cluster (24 nodes, 192 devices).\n"));
+    assert_eq!(ran.out.contains(" deadlines "), ran.out.contains("Deadlines: share met."), "{}", ran.out);
     assert!(ran.out.contains("The same again: consort compare --jobs 60 --seed 1\n"), "{}", ran.out);
     assert!(ran.out.contains("\nNext:\n  consort compare --cluster FILE"), "{}", ran.out);
     assert_eq!(ran.out.lines().filter(|line| line.starts_with("fifo ")).count(), 1, "{}", ran.out);
@@ -70,6 +71,7 @@ fn wrong_requests() {
     let folder = Folder::with_inputs();
     folder.run("compare --workload jobs.yaml").refused(2, &["--cluster", "missing"]);
     folder.run("compare --jobs 0").refused(2, &["`0`", "--jobs", "from 1 to 5,000,000"]);
+    folder.run("compare --jobs -1").refused(2, &["`-1`", "--jobs", "from 1 to 5,000,000"]);
     folder.run("compare --policy fifo,lass").refused(2, &["`lass`", "did you mean `las`?"]);
     folder
         .run("compare --cluster cluster.yaml --workload jobs.yaml --jobs 3")

@@ -33,6 +33,8 @@ fn mistakes_on_the_command_line_are_one_sentence() {
     folder.run(&format!("{run} --seed many")).refused(2, &["`many`", "--seed", "expected a whole number"]);
     folder.run(&format!("{run} --start-delay soon")).refused(2, &["`soon`", "expected a time like 90s"]);
     folder.run(&format!("{run} --start-delay=-3s")).refused(2, &["`-3s`", "expected a time from 0s"]);
+    folder.run(&format!("{run} --start-delay -3s")).refused(2, &["`-3s`", "expected a time from 0s"]);
+    folder.run(&format!("{run} --seed -1")).refused(2, &["`-1`", "expected a whole number"]);
     folder.run(&format!("{run} --late-news NaN")).refused(2, &["`NaN`", "from 0 to 0.9"]);
     folder.run("completions tcsh").refused(2, &["`tcsh`"]);
     let alone = folder.run("");

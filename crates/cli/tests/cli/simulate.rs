@@ -5,12 +5,14 @@ use super::*;
 const RUN: &str = "simulate --cluster cluster.yaml --workload jobs.yaml --policy fifo";
 
 /// The contract with scripts.
-pub(super) const KEYS: [&str; 25] = [
+pub(super) const KEYS: [&str; 27] = [
     "policy",
     "seed",
     "jobs",
     "finished",
     "refused",
+    "failed",
+    "never_ended",
     "avg_jct_s",
     "p50_jct_s",
     "p99_jct_s",
@@ -67,9 +69,9 @@ fn a_report_is_three_files() {
     assert!(folder.read("deep/er/report.md").starts_with("# jobs under fifo\n"));
     let table = folder.read("deep/er/jobs.csv");
     let lines: Vec<&str> = table.lines().collect();
-    assert_eq!(lines[0], "case,policy,job,submit_s,start_s,end_s,jct_s,queue_s,restarts");
-    assert!(lines.contains(&"jobs,fifo,a,0,0,3600,3600,0,0"), "{table}");
-    assert!(lines.contains(&"jobs,fifo,b,600,3600,10800,10200,3000,0"), "{table}");
+    assert_eq!(lines[0], "case,policy,job,submit_s,start_s,end_s,jct_s,queue_s,restarts,state");
+    assert!(lines.contains(&"jobs,fifo,a,0,0,3600,3600,0,0,finished"), "{table}");
+    assert!(lines.contains(&"jobs,fifo,b,600,3600,10800,10200,3000,0,finished"), "{table}");
     assert!(table.contains("\"c, d\""), "{table}");
     assert_eq!(lines.len() as u64, 1 + value["jobs"].as_u64().unwrap());
 }
@@ -108,7 +110,30 @@ fn jobs_that_come_to_nothing_are_named() {
         let ran = folder.run(&line).done();
         assert!(ran.err.contains("1 job was refused: job big asks for"), "{}", ran.err);
         assert!(ran.out.contains("3 submitted, 1 finished, 1 refused, 1 never ended"), "{}", ran.out);
+        assert!(ran.out.contains("\nrefused          job big asks for"), "{}", ran.out);
+        assert!(ran.out.contains("\nnever ended      services: web\n"), "{}", ran.out);
     }
+    let value = folder.run(&format!("{RUN} --json --report out")).json();
+    assert_eq!((&value["failed"], &value["never_ended"]), (&0.into(), &1.into()));
+    assert!(folder.read("out/jobs.csv").contains("\njobs,fifo,big,,,,,,,refused\n"));
+    let line = "compare --cluster cluster.yaml --workload jobs.yaml --policy las,fifo";
+    let ran = folder.run(line).done();
+    assert!(ran.out.contains("\nnever ended  services: web\n"), "{}", ran.out);
+}
+
+#[test]
+fn a_run_in_which_every_job_is_refused_failed() {
+    let folder = Folder::with_inputs();
+    folder.write("jobs.yaml", "- {name: big, devices: 17, run: 1h}\n");
+    let ran = folder.run(RUN);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.err.starts_with("consort: the only job was refused: job big asks for"), "{}", ran.err);
+    assert!(ran.out.contains("completion time  -\n"), "{}", ran.out);
+    let ran = folder.run(&format!("{RUN} --json"));
+    let value: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert!(ran.code == 1 && value["avg_jct_s"].is_null() && value["p999_queue_s"].is_null(), "{value}");
+    folder.write("jobs.yaml", "[]\n");
+    assert!(folder.run(&format!("{RUN} --json")).json()["avg_jct_s"].is_null());
 }
 
 #[test]
@@ -134,6 +159,26 @@ fn bad_input_is_placed_and_nothing_is_written() {
     let wrong = format!("{RUN}x --report out");
     folder.run(&wrong).refused(2, &["`fifox`", "did you mean `fifo`?", "shortest-remaining"]);
     assert_eq!(folder.names(), before);
+}
+
+#[test]
+fn what_the_cluster_does_not_declare_is_a_slip() {
+    let folder = Folder::with_inputs();
+    let more = "tenants:\n  - {name: red}\n  - {name: blue}\nqueues:\n  - {name: night}\n";
+    folder.write("strict.yaml", &format!("{CLUSTER}{more}"));
+    folder.write("slip.yaml", "- {name: a, run: 1h}\n- {name: b, tenant: rde, run: 1h}\n");
+    folder.write("queue.yaml", "- {name: a, tenant: blue, queue: day, run: 1h}\n");
+    folder.write("good.yaml", "- {name: a, tenant: blue, queue: night, run: 1h}\n- {name: b, run: 1h}\n");
+    let slip = "slip.yaml: job b names tenant rde, which strict.yaml does not declare; did you mean `red`? \
+                It declares red, blue";
+    folder.run("simulate --cluster strict.yaml --workload slip.yaml --policy fifo").refused(2, &[slip]);
+    folder.run("compare --cluster strict.yaml --workload slip.yaml").refused(2, &[slip]);
+    let queue = "job a names queue day, which strict.yaml does not declare; it declares night";
+    folder.run("simulate --cluster strict.yaml --workload queue.yaml").refused(2, &[queue]);
+    // Where nothing is declared, any name will do; and without a policy, the standard one decides.
+    folder.run("simulate --cluster cluster.yaml --workload slip.yaml").done();
+    let ran = folder.run("simulate --cluster strict.yaml --workload good.yaml --json").json();
+    assert_eq!((&ran["policy"], &ran["finished"]), (&"priority".into(), &2.into()));
 }
 
 #[test]
