@@ -87,8 +87,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         files::replace(&folder.join("jobs.csv"), &jobs.bytes())?;
     }
     let all_refused = trial.all_refused();
-    if all_refused.is_none() {
-        trial.note_refusals();
+    if all_refused.is_none() && args.json {
+        trial.note_refusals(); // otherwise the summary has them
     }
     if trial.stuck() > 0 {
         note_stuck(trial.stuck(), stock.name);
