@@ -133,7 +133,7 @@ mod tests {
                 assert_eq!(private_path(&line), None, "{line}");
             }
         }
-        for line in ["/rootless/a", "/homes/a", "/root", "the folder /home is shared", "GET /work/{id}"] {
+        for line in ["/rootless/a", "/homes/a", "/root", "the folder /home is shared", "GET /works/{id}"] {
             assert_eq!(private_path(line), None, "{line}");
         }
     }

@@ -107,3 +107,13 @@ impl<T> Named<T> {
         }
     }
 }
+
+/// The rows of a table, whose ids are unique and who wait for nobody.
+pub(super) fn table(rows: impl Iterator<Item = Submission>) -> Workload {
+    let mut assembly = Assembly::<()>::new();
+    for row in rows {
+        let added = assembly.add(row, vec![]);
+        assert!(added.is_ok(), "rows of a table have unique ids and are few enough");
+    }
+    assembly.finish().expect("nobody waits for anybody")
+}

@@ -7,7 +7,7 @@
 //!
 //! This module reads and converts; which jobs are replayed, and by what rules, is for the benchmark to say.
 
-use super::assemble::Assembly;
+use super::assemble::table;
 use super::read_error::{InFile, ReadError};
 use super::table::Table;
 use super::{DEFAULT, Submission, Truth, Workload, limits, read, value};
@@ -189,12 +189,7 @@ pub fn restart_cost_s(gpus: u32) -> i64 {
 
 /// All rows as a workload.
 pub fn to_workload(jobs: &[HeliosJob], kind: &str) -> Workload {
-    let mut assembly = Assembly::<()>::new();
-    for job in jobs {
-        let added = assembly.add(to_submission(job, kind), vec![]);
-        assert!(added.is_ok(), "rows of a table have unique ids and are few enough");
-    }
-    assembly.finish().expect("nobody waits for anybody")
+    table(jobs.iter().map(|job| to_submission(job, kind)))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! network are kept for those who model speed. The cluster is so many switches of so many like nodes. Processors
 //! and memory of the nodes are read over: nothing here is scheduled by them.
 
-use super::assemble::Assembly;
+use super::assemble::table;
 use super::read_error::{InFile, ReadError};
 use super::table::Table;
 use super::{Cluster, Submission, Truth, Workload, limits, read, value};
@@ -124,12 +124,7 @@ pub fn to_submission(job: &TiresiasJob, kind: &str) -> Submission {
 
 /// All rows as a workload.
 pub fn to_workload(jobs: &[TiresiasJob], kind: &str) -> Workload {
-    let mut assembly = Assembly::<()>::new();
-    for job in jobs {
-        let added = assembly.add(to_submission(job, kind), vec![]);
-        assert!(added.is_ok(), "rows of a table have unique ids and are few enough");
-    }
-    assembly.finish().expect("nobody waits for anybody")
+    table(jobs.iter().map(|job| to_submission(job, kind)))
 }
 
 #[cfg(test)]
