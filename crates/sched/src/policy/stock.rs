@@ -1,5 +1,6 @@
 //! The policies that come with the house, by name. All use consolidated placement and start elastic asks as wide
-//! as fits; they differ in who goes first and who may take from whom.
+//! as fits; they differ in who goes first and who may take from whom. A tenant's guarantee is never taken from under any
+//! of them; under `priority` alone it can also be taken back.
 
 use super::order::*;
 use super::{Pipeline, Place, Policy, Reclaim, place, reclaim, size};
@@ -35,7 +36,7 @@ fn by_claim() -> Vec<Box<dyn Reclaim>> {
 }
 
 fn by_level() -> Vec<Box<dyn Reclaim>> {
-    vec![Box::new(reclaim::Level), Box::new(reclaim::Guarantee)]
+    vec![Box::new(reclaim::Level)]
 }
 
 /// All of them, the plainest first.
