@@ -30,6 +30,9 @@ pub struct Circumstances {
     /// Share of news that reaches the scheduler up to a minute late, from 0 to 0.9
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share, allow_hyphen_values = true)]
     late_news: f64,
+    /// Let the controller crash after every so many instants and recover from its journal; the outcome must not change
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    crash_every: Option<u64>,
 }
 
 /// Where jobs are put.
@@ -55,6 +58,7 @@ impl Circumstances {
             ..Faults::default()
         };
         let mut setup = Setup::new(cluster, workload, policy);
+        setup.crash_every = self.crash_every;
         setup.world = setup.world.able(capabilities).delayed(delays).breaking(faults, seed);
         setup
     }

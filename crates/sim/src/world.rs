@@ -134,13 +134,6 @@ impl VirtualWorld {
         self
     }
 
-    /// The same with further acts. Acts of one instant happen in the order given, submissions first.
-    pub fn acting(mut self, acts: impl IntoIterator<Item = (Time, Act)>) -> Self {
-        self.script.extend(acts);
-        self.script.make_contiguous().sort_by_key(|(at, _)| *at);
-        self
-    }
-
     /// Lets something happen later on, behind what was already planned for that instant.
     pub fn act_at(&mut self, at: Time, act: Act) {
         let place = self.script.partition_point(|(other, _)| *other <= at);

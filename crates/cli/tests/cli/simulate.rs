@@ -89,6 +89,8 @@ fn circumstances_matter() {
     assert_eq!(unlucky["state_hash"], hash("--failed-starts 0.5 --seed 3")["state_hash"]);
     assert_ne!(hash("--late-news 0.9")["state_hash"], plain["state_hash"]);
     assert_eq!(hash("--place best-fit")["finished"], 3);
+    assert_eq!(hash("--crash-every 1")["state_hash"], plain["state_hash"]);
+    assert!(hash("--crash-every 1")["plan_calls"].as_u64() > plain["plan_calls"].as_u64(), "it did crash");
     let run = "simulate --cluster cluster.yaml --workload jobs.yaml --policy shortest-remaining --json";
     folder.write(
         "jobs.yaml",
