@@ -57,6 +57,7 @@ impl Scheduler {
                 self.accept_health(*node, |health| health != Health::Fenced, "up or suspect")?
             }
             Input::ForeignUse { node, shares } => self.accept_foreign(*node, shares)?,
+            Input::DeviceHealth { node, ill } => self.accept_illness(*node, ill)?,
             Input::Started(allocation) => {
                 self.accept_news(*allocation, |phase| phase == Phase::Starting, "starting")?
             }
@@ -291,6 +292,24 @@ impl Scheduler {
                 Rule::Malformed,
                 subject,
                 format!("report {} numbers from 0 to {WHOLE}", found.count),
+            );
+        }
+        Ok(())
+    }
+
+    fn accept_illness(&self, node: NodeId, ill: &[Illness]) -> Verdict {
+        self.node_known(node)?;
+        let found = &self.state.cluster.nodes[node.index()];
+        for illness in ill {
+            text("why a device is ill", &illness.why, 4096)?;
+        }
+        let in_order = ill.is_sorted_by(|one, other| one.device < other.device);
+        if !in_order || ill.last().is_some_and(|last| last.device >= found.count) {
+            let subject = format!("the health of node {} was reported for other devices", found.spec.name);
+            return refuse(
+                Rule::Malformed,
+                subject,
+                format!("name positions below {}, each once and in order", found.count),
             );
         }
         Ok(())

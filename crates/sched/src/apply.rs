@@ -55,6 +55,7 @@ impl Scheduler {
             Input::NodeReturned(node) => self.unsuspect(*node),
             Input::NodeFenced(node) => self.fence(*node),
             Input::ForeignUse { node, shares } => self.set_foreign(*node, shares),
+            Input::DeviceHealth { node, ill } => self.set_health(*node, ill),
             Input::Started(allocation) => self.started(*allocation),
             Input::StartRefused { allocation, why } => self.start_refused(*allocation, why),
             Input::Ended { allocation, outcome } => self.allocation_ended(*allocation, *outcome),

@@ -38,7 +38,8 @@ impl ClassShape {
             Some(kind) => kind.0..kind.0 + 1,
             None => 0..cluster.kinds.len() as u32,
         };
-        all.map(KindId)
+        let is_meant = |&kind: &u32| self.kind.is_some() || !cluster.kinds[kind as usize].spec.by_name;
+        all.filter(is_meant).collect::<Vec<_>>().into_iter().map(KindId)
     }
 
     /// Whether a device of this kind has the memory it asks for.

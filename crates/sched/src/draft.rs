@@ -182,18 +182,19 @@ impl<'a> Draft<'a> {
     }
 
     /// Devices of these kinds that nobody of ours holds and that still cannot be granted: those on nodes that take no
-    /// new work, and those in foreign hands.
-    pub(crate) fn out_of_reach(&self, kinds: &BTreeSet<KindId>) -> (u32, u32) {
+    /// new work, those in foreign hands, and those that are ill.
+    pub(crate) fn out_of_reach(&self, kinds: &BTreeSet<KindId>) -> (u32, u32, u32) {
         let cluster = &self.state.cluster;
-        let (mut closed, mut foreign) = (0, 0);
+        let (mut closed, mut foreign, mut ill) = (0, 0, 0);
         for node in &cluster.nodes {
             let devices = node.devices().map(|id| &cluster.devices[id as usize]);
             for device in devices.filter(|device| device.held == 0 && kinds.contains(&device.kind)) {
                 closed += u32::from(!node.usable());
-                foreign += u32::from(node.usable() && device.foreign > 0);
+                ill += u32::from(node.usable() && device.ill.is_some());
+                foreign += u32::from(node.usable() && device.ill.is_none() && device.foreign > 0);
             }
         }
-        (closed, foreign)
+        (closed, foreign, ill)
     }
 
     // -- the waiting line

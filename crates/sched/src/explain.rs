@@ -80,6 +80,7 @@ fn last_words(last: &Last) -> String {
         Last::Ended(outcome) => format!("the last attempt {outcome}"),
         Last::Refused(why) => format!("the last start was refused: {why}"),
         Last::Preempted(by) => format!("it gave way to job {by}"),
+        Last::DeviceIll(node) => format!("a device of {node} fell ill"),
         Last::NodeLost(node) => format!("{node} was lost"),
     }
 }
@@ -163,12 +164,13 @@ pub(crate) fn no_room(draft: &Draft<'_>, ask: &AskView<'_>) -> Reason {
     let mut holders = holders(&view, draft, &kinds, ask);
     holders.sort_by_key(|(until, id, _)| (until.is_none(), *until, *id));
     let stage = &ask.spec().stages[usize::from(ask.id().stage)];
-    let (closed, foreign) = draft.out_of_reach(&kinds);
+    let (closed, foreign, ill) = draft.out_of_reach(&kinds);
     Reason::NoRoom {
         needs: stage.roles.iter().map(in_words).collect::<Vec<_>>().join(" and "),
         free: kinds.iter().map(|&kind| (kind_name(&view, kind), draft.free().total(kind))).collect(),
         closed,
         foreign,
+        ill,
         scattered: enough,
         holders: holders.into_iter().map(|(_, _, holder)| holder).collect(),
     }
@@ -262,7 +264,7 @@ mod tests {
             Scheduler::new(stock::find("fifo").expect("it is there").policy(), Capabilities::default());
         say(
             &mut scheduler,
-            Input::SetKind(KindSpec { name: "a".into(), vendor: String::new(), memory_bytes: 0 }),
+            Input::SetKind(KindSpec::named("a")),
         );
         let quota = Quota { kind: "a".into(), guarantee: 0, ceiling: Some(1) };
         say(&mut scheduler, Input::SetTenant(TenantSpec { name: "red".into(), quotas: vec![quota] }));

@@ -26,7 +26,7 @@ fn house(members: u32) -> Scheduler {
     let mut scheduler = Scheduler::new(Arc::new(Rogue), Capabilities::default());
     let devices = vec![DeviceGroup { kind: "h200".into(), count: 4, island: 0 }];
     for input in [
-        Input::SetKind(KindSpec { name: "h200".into(), vendor: String::new(), memory_bytes: 0 }),
+        Input::SetKind(KindSpec::named("h200")),
         Input::SetTenant(TenantSpec { name: "default".into(), quotas: vec![] }),
         Input::SetQueue(QueueSpec { name: "default".into(), priority: 0, strict: false, tenants: vec![] }),
         Input::NodeJoined(NodeSpec { name: "n1".into(), domains: vec![], devices }),

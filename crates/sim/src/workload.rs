@@ -139,7 +139,7 @@ impl Cluster {
             devices: vec![DeviceGroup { kind: kind.into(), count: devices, island: 0 }],
         };
         Cluster {
-            kinds: vec![KindSpec { name: kind.into(), vendor: String::new(), memory_bytes: 0 }],
+            kinds: vec![KindSpec::named(kind)],
             nodes: (1..=nodes).map(node).collect(),
             ..Cluster::default()
         }

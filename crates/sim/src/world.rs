@@ -230,7 +230,7 @@ impl VirtualWorld {
         }
         let outcome = match verdict {
             Verdict::Done => Outcome::Succeeded,
-            Verdict::Broke => Outcome::Failed { code: 1 },
+            Verdict::Broke => Outcome::Failed { code: 1, cause: Cause::Exit },
         };
         live.over = Some(outcome);
         match self.delays.ended {

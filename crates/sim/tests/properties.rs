@@ -31,7 +31,7 @@ impl Dice {
 
 /// Two kinds, up to eight nodes, three tenants with quotas, three queues.
 fn cluster(dice: &mut Dice) -> Cluster {
-    let kind = |name: &str| KindSpec { name: name.into(), vendor: String::new(), memory_bytes: 80 };
+    let kind = |name: &str| KindSpec { memory_bytes: 80, ..KindSpec::named(name) };
     let mut nodes = vec![];
     for number in 0..dice.from(2, 8) {
         let kind = if dice.below(3) == 0 { "b" } else { "a" };

@@ -4,9 +4,10 @@
 //! levels need no configuration: `node`, and below it `island` (devices of one node joined by one class of link).
 
 use crate::time::Span;
+use serde::{Deserialize, Serialize};
 
 /// What holds for the whole cluster. Set once, before the first node joins.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Settings {
     /// Levels above the node, outermost first: `["site", "block", "rack"]`.
     pub levels: Vec<LevelSpec>,
@@ -33,7 +34,7 @@ impl Default for Settings {
 }
 
 /// One level of the topology.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct LevelSpec {
     /// `rack`
     pub name: String,
@@ -42,7 +43,7 @@ pub struct LevelSpec {
 }
 
 /// A kind of device.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct KindSpec {
     /// `h200`, `tpu-v5e`, `cpu`
     pub name: String,
@@ -50,10 +51,20 @@ pub struct KindSpec {
     pub vendor: String,
     /// Memory of one device; 0 when it is not accounted for.
     pub memory_bytes: u64,
+    /// Granted only to those who ask for it by name: processors of a machine that has accelerators too.
+    #[serde(default)]
+    pub by_name: bool,
+}
+
+impl KindSpec {
+    /// A kind of which nothing is known but its name.
+    pub fn named(name: impl Into<String>) -> Self {
+        Self { name: name.into(), vendor: String::new(), memory_bytes: 0, by_name: false }
+    }
 }
 
 /// One machine, as it presents itself.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct NodeSpec {
     /// Unique in the cluster. A node that joins again under its name is the same node.
     pub name: String,
@@ -64,7 +75,7 @@ pub struct NodeSpec {
 }
 
 /// Like devices of one node.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct DeviceGroup {
     /// The name of their kind.
     pub kind: String,

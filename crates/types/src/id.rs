@@ -3,12 +3,13 @@
 //! Ids are small integers handed out in order, which makes "ties fall to the lowest id" mean "first come, first
 //! served" everywhere. They are never reused within one journal.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident($inner:ty) $prefix:literal;)*) => {$(
         $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         pub struct $name(pub $inner);
 
         impl $name {
@@ -43,7 +44,7 @@ ids! {
 
 /// The smallest thing that is granted or refused as a whole: a gang, one task of a bag, or one replica of a
 /// service. Most jobs are exactly one ask.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct AskId {
     /// The job it belongs to.
     pub job: JobId,
@@ -72,7 +73,7 @@ impl fmt::Display for AskId {
 
 /// One attempt at one ask. The attempt number is what fences late news: an observation about attempt 2 cannot
 /// touch attempt 3, however late it arrives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct AllocationId {
     /// What was granted its devices.
     pub ask: AskId,

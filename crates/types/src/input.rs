@@ -10,11 +10,12 @@ use crate::job::JobSpec;
 use crate::plan::Plan;
 use crate::tenant::{QueueSpec, TenantSpec};
 use crate::time::Time;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
 /// A fact, stamped. Never edited.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Event {
     /// Never earlier than the event before it.
     pub at: Time,
@@ -23,7 +24,8 @@ pub struct Event {
 }
 
 /// Something that changed the state.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Fact {
     /// An input was accepted.
     Accepted(Input),
@@ -32,7 +34,8 @@ pub enum Fact {
 }
 
 /// Arrived, not yet believed.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Input {
     // -- administrators
     /// Levels, links and leases; before the first node.
@@ -75,6 +78,14 @@ pub enum Input {
         shares: Vec<u16>,
     },
 
+    /// Devices of a node that must not be used. Replaces the last such report; work that holds one is moved.
+    DeviceHealth {
+        /// Whose devices.
+        node: NodeId,
+        /// Those that are ill, in order of position; all others are well.
+        ill: Vec<Illness>,
+    },
+
     // -- the world, about allocations
     /// All workers are up.
     Started(AllocationId),
@@ -94,15 +105,43 @@ pub enum Input {
     },
 }
 
+/// A device that must not be used.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Illness {
+    /// Its position in the node.
+    pub device: u32,
+    /// In the world's words: `fell off the bus`.
+    pub why: Arc<str>,
+}
+
+/// What kind of failure it was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cause {
+    /// The work said so itself.
+    #[default]
+    Exit,
+    /// A signal that was not ours.
+    Signal,
+    /// It used more memory than it was given.
+    OutOfMemory,
+    /// The command does not exist or cannot be executed.
+    NotRun,
+}
+
 /// How an allocation ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// The work is done.
     Succeeded,
     /// The work broke; retried while retries are left.
     Failed {
-        /// Exit status.
+        /// Exit status, as a shell would tell it: 128 and the number of the signal for one that was killed.
         code: i32,
+        /// What kind of failure it was.
+        #[serde(default)]
+        cause: Cause,
     },
     /// It was ended because we asked, or because its node went away: not the work's fault.
     Stopped,
@@ -112,7 +151,12 @@ impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Outcome::Succeeded => f.write_str("succeeded"),
-            Outcome::Failed { code } => write!(f, "failed with status {code}"),
+            Outcome::Failed { code, cause: Cause::Exit } => write!(f, "failed with status {code}"),
+            Outcome::Failed { code, cause: Cause::Signal } => {
+                write!(f, "was killed by signal {}", code.saturating_sub(128))
+            }
+            Outcome::Failed { cause: Cause::OutOfMemory, .. } => f.write_str("ran out of memory"),
+            Outcome::Failed { cause: Cause::NotRun, .. } => f.write_str("could not be run"),
             Outcome::Stopped => f.write_str("stopped"),
         }
     }

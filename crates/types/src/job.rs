@@ -11,13 +11,14 @@
 
 use crate::id::JobId;
 use crate::time::{Span, Time};
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// A whole device, in thousandths. A share is any smaller positive number.
 pub const WHOLE: u16 = 1000;
 
 /// A submission.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct JobSpec {
     /// For people; need not be unique.
     pub name: String,
@@ -75,7 +76,8 @@ impl JobSpec {
 }
 
 /// How firmly a job holds what it has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Qos {
     /// First to be taken back, by anyone above it; takes nothing back itself.
     BestEffort,
@@ -97,7 +99,7 @@ impl fmt::Display for Qos {
 }
 
 /// A job that must have ended first, and how.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Dependency {
     /// The job waited for.
     pub job: JobId,
@@ -106,7 +108,8 @@ pub struct Dependency {
 }
 
 /// Which ending of a job releases those that wait for it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Condition {
     /// It succeeded; otherwise the dependent job can never run and ends too.
     #[default]
@@ -118,7 +121,7 @@ pub enum Condition {
 }
 
 /// One node of a job's graph.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct StageSpec {
     /// For people.
     pub name: String,
@@ -131,7 +134,8 @@ pub struct StageSpec {
 }
 
 /// How the members of a stage run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Form {
     /// All together or not at all.
     Gang,
@@ -159,7 +163,7 @@ impl Form {
 }
 
 /// A kind of member: worker, parameter server, evaluator.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Role {
     /// For people and for the environment of the worker.
     pub name: String,
@@ -170,7 +174,7 @@ pub struct Role {
 }
 
 /// An inclusive range of members.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Count {
     /// Fewer than this is useless.
     pub min: u32,
@@ -186,7 +190,7 @@ impl Count {
 }
 
 /// An acceptable form of hardware for one member.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Shape {
     /// Device kind; any when absent.
     pub kind: Option<String>,

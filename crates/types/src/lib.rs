@@ -2,7 +2,7 @@
 //!
 //! Every other room speaks with the words defined here. This crate holds plain data: what a job, a cluster, a
 //! tenant, a plan, an input and a reason *are*, and the one seam that real and simulated worlds implement.
-//! It decides nothing, reads no clock, touches no disk and has no dependency.
+//! It decides nothing, reads no clock and touches no disk.
 //!
 //! | read | for |
 //! |---|---|
@@ -15,6 +15,7 @@
 //! | [`input`] | what arrives, and what it becomes once believed: events |
 //! | [`reason`] | why something is not running now (nothing is wrong) |
 //! | [`refusal`] | why we will not do what was asked (something is wrong with the request) |
+//! | [`work`] | what a job runs; only worlds look inside |
 //! | [`world`] | desired allocations in, inputs out: simulator, one machine, Slurm, Kubernetes |
 //! | [`digest`] | a hash that is the same on every machine |
 
@@ -28,16 +29,18 @@ pub mod reason;
 pub mod refusal;
 pub mod tenant;
 pub mod time;
+pub mod work;
 pub mod world;
 
 pub use cluster::{DeviceGroup, KindSpec, LevelSpec, NodeSpec, Settings};
 pub use digest::Digest;
 pub use id::{AllocationId, AskId, DeviceId, JobId, KindId, NodeId, QueueId, TenantId};
-pub use input::{Event, Fact, Input, Outcome};
+pub use input::{Cause, Event, Fact, Illness, Input, Outcome};
 pub use job::{Condition, Count, Dependency, Form, JobSpec, Qos, Role, Shape, StageSpec, WHOLE};
 pub use plan::{Fill, Grant, Move, Placement, Plan, Slot, StopCause};
 pub use reason::{Explanation, Holder, Reason};
 pub use refusal::{Refusal, Rule};
 pub use tenant::{QueueSpec, Quota, TenantSpec};
 pub use time::{Span, Time};
+pub use work::{Command, Grace, Limits, Output, StageWork, Work, Works};
 pub use world::{Capabilities, Desired, Wanted, World};

@@ -5,9 +5,10 @@
 
 use crate::id::{AllocationId, AskId, DeviceId, NodeId};
 use crate::time::Time;
+use serde::{Deserialize, Serialize};
 
 /// A checked list of changes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Plan {
     /// In the order in which they are applied.
     pub moves: Vec<Move>,
@@ -28,7 +29,7 @@ impl Plan {
 
 /// What a policy remembers between plans, opaque to everybody else. It lives in the state, so that the journal
 /// can rebuild it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Slot {
     /// The policy's own version of the layout; a policy ignores versions it does not know.
     pub version: u32,
@@ -37,7 +38,8 @@ pub struct Slot {
 }
 
 /// One change.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Move {
     /// Grant devices to an ask. It begins once every allocation in `after` has given back what it holds.
     Start {
@@ -63,7 +65,8 @@ pub enum Move {
 }
 
 /// Why a plan ends an allocation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum StopCause {
     /// Something with a better claim needs the devices; it goes back to its queue.
     Preempted {
@@ -77,7 +80,7 @@ pub enum StopCause {
 }
 
 /// Devices for one ask.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Placement {
     /// For each role: which of its shapes, and how many members.
     pub fills: Vec<Fill>,
@@ -86,7 +89,7 @@ pub struct Placement {
 }
 
 /// How one role was filled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Fill {
     /// Position in the role's list of shapes.
     pub shape: u8,
@@ -95,7 +98,7 @@ pub struct Fill {
 }
 
 /// A device, or a share of one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Grant {
     /// Which.
     pub device: DeviceId,

@@ -76,6 +76,8 @@ pub enum Reason {
         closed: u32,
         /// The same in the hands of somebody we do not schedule.
         foreign: u32,
+        /// The same that are ill.
+        ill: u32,
         /// Set when enough are free, but not together or not with enough memory.
         scattered: bool,
         /// Who holds what it could use, soonest to end first.
@@ -117,7 +119,7 @@ impl fmt::Display for Reason {
                 Devices(*needs)
             ),
             Reason::Behind { name, queue, .. } => write!(f, "is behind {name} in queue {queue}"),
-            Reason::NoRoom { needs, free, closed, foreign, scattered, holders } => {
+            Reason::NoRoom { needs, free, closed, foreign, ill, scattered, holders } => {
                 write!(f, "needs {needs}, ")?;
                 match free.as_slice() {
                     [] => f.write_str("0 free")?,
@@ -143,6 +145,9 @@ impl fmt::Display for Reason {
                 }
                 if *foreign > 0 {
                     write!(f, ", {foreign} in use by somebody else")?;
+                }
+                if *ill > 0 {
+                    write!(f, ", {ill} ill")?;
                 }
                 if *closed > 0 {
                     write!(f, ", {closed} on nodes that take no new work")?;

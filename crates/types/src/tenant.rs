@@ -1,7 +1,9 @@
 //! Who is owed what, and where they wait.
 
+use serde::{Deserialize, Serialize};
+
 /// Who owns work and is owed a share.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TenantSpec {
     /// Unique.
     pub name: String,
@@ -10,7 +12,7 @@ pub struct TenantSpec {
 }
 
 /// A tenant's promise and ceiling for one kind of device.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Quota {
     /// The name of the kind.
     pub kind: String,
@@ -21,7 +23,7 @@ pub struct Quota {
 }
 
 /// An ordered waiting line with its own parameters.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct QueueSpec {
     /// Unique.
     pub name: String,

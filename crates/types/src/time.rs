@@ -3,6 +3,7 @@
 //! Integers, because two machines must agree to the last bit. Arithmetic saturates: a time a thousand years away
 //! behaves like "never" and does not wrap around into the past.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::{Add, Sub};
 use std::str::FromStr;
@@ -10,11 +11,11 @@ use std::str::FromStr;
 const NS: i64 = 1_000_000_000;
 
 /// An instant: nanoseconds after an origin that the world chooses. May be negative.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Time(pub i64);
 
 /// A length of time in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Span(pub i64);
 
 impl Time {

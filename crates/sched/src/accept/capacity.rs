@@ -152,7 +152,7 @@ impl Scheduler {
 fn emptied(cluster: &Cluster) -> Cluster {
     let mut empty = cluster.clone();
     for device in &mut empty.devices {
-        (device.held, device.held_memory, device.foreign) = (0, 0, 0);
+        (device.held, device.held_memory, device.foreign, device.ill) = (0, 0, 0, None);
     }
     for node in &mut empty.nodes {
         (node.health, node.drained) = (Health::Up, false);

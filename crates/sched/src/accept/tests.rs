@@ -15,7 +15,7 @@ fn node(name: &str, devices: Vec<DeviceGroup>) -> NodeSpec {
 }
 
 fn kind(name: &str, memory_bytes: u64) -> KindSpec {
-    KindSpec { name: name.into(), vendor: String::new(), memory_bytes }
+    KindSpec { memory_bytes, ..KindSpec::named(name) }
 }
 
 fn tenant(name: &str, quotas: &[(&str, u32, Option<u32>)]) -> TenantSpec {

@@ -264,7 +264,7 @@ mod tests {
         let mut scheduler = Scheduler::new(stock::standard().policy(), Capabilities::default());
         say(
             &mut scheduler,
-            Input::SetKind(KindSpec { name: "a".into(), vendor: String::new(), memory_bytes: 0 }),
+            Input::SetKind(KindSpec::named("a")),
         );
         say(&mut scheduler, Input::SetTenant(TenantSpec { name: "default".into(), quotas: vec![] }));
         let queue = QueueSpec { name: "default".into(), priority: 0, strict: false, tenants: vec![] };

@@ -54,7 +54,8 @@ impl Scheduler {
             self.lose_grants_on(id, node);
         }
         for device in self.state.cluster.nodes[node.index()].devices().map(DeviceId) {
-            self.state.cluster.devices[device.index()].foreign = 0; // who knows; it will report when it joins
+            let found = &mut self.state.cluster.devices[device.index()];
+            (found.foreign, found.ill) = (0, None); // who knows; it will report when it joins
             self.sync_device(device);
         }
     }
@@ -73,6 +74,36 @@ impl Scheduler {
         for (device, &share) in self.state.cluster.nodes[node.index()].devices().zip(shares) {
             self.state.cluster.devices[device as usize].foreign = share;
             self.sync_device(DeviceId(device));
+        }
+    }
+
+    /// Work that holds a device which has fallen ill is moved; what was only promised one is withdrawn.
+    pub(super) fn set_health(&mut self, node: NodeId, ill: &[Illness]) {
+        let devices = self.state.cluster.nodes[node.index()].devices();
+        for id in devices.clone().map(DeviceId) {
+            let found = ill.iter().find(|illness| illness.device == id.0 - devices.start);
+            self.state.cluster.devices[id.index()].ill = found.map(|illness| illness.why.clone());
+            self.sync_device(id);
+        }
+        let is_ill =
+            |scheduler: &Self, grant: &Grant| scheduler.state.cluster.device(grant.device).ill.is_some();
+        let touched: Vec<AllocationId> = self
+            .allocations_on(node)
+            .filter(|&id| {
+                let found = self.state.jobs.allocation(id);
+                found.is_some_and(|found| found.placement.grants.iter().any(|grant| is_ill(self, grant)))
+            })
+            .collect();
+        let (planned, live): (Vec<_>, Vec<_>) =
+            touched.into_iter().partition(|&id| self.phase(id) == Some(Phase::Planned));
+        for id in planned {
+            self.withdraw(id, Last::DeviceIll(node));
+        }
+        for id in live {
+            if !matches!(self.phase(id), Some(Phase::Releasing { .. })) {
+                self.set_last(id.ask, Last::DeviceIll(node));
+                self.stop(id, Then::Requeue);
+            }
         }
     }
 

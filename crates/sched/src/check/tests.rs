@@ -14,7 +14,7 @@ fn house() -> Scheduler {
     let group = |kind: &str, count, island| DeviceGroup { kind: kind.into(), count, island };
     let node =
         |name: &str, rack: &str, devices| NodeSpec { name: name.into(), domains: vec![rack.into()], devices };
-    let kind = |name: &str| KindSpec { name: name.into(), vendor: String::new(), memory_bytes: 80 };
+    let kind = |name: &str| KindSpec { memory_bytes: 80, ..KindSpec::named(name) };
     let tenant = |name: &str, ceiling: Option<u32>| {
         let quotas = vec![Quota { kind: "a".into(), guarantee: 0, ceiling }];
         Input::SetTenant(TenantSpec { name: name.into(), quotas })

@@ -5,6 +5,7 @@
 
 use consort_types::*;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// An island number that means "joined to nothing".
 pub(crate) const NO_ISLAND: u32 = u32::MAX;
@@ -73,6 +74,8 @@ pub(crate) struct Device {
     pub held_memory: u64,
     /// Thousandths in foreign hands.
     pub foreign: u16,
+    /// Why it must not be used, if so.
+    pub ill: Option<Arc<str>>,
 }
 
 #[derive(Clone, Debug, Hash)]
@@ -130,11 +133,12 @@ impl Cluster {
     }
 
     /// Thousandths of a device that nobody holds, and the memory beside them. Below zero where foreign use
-    /// overlaps what we granted.
+    /// overlaps what we granted. There is nothing to be had of one that is ill.
     pub fn unheld(&self, id: DeviceId) -> (i32, i64) {
         let device = self.device(id);
         let memory = self.memory(device.kind) as i64 - device.held_memory as i64;
-        (i32::from(WHOLE) - i32::from(device.held) - i32::from(device.foreign), memory)
+        let foreign = if device.ill.is_some() { WHOLE } else { device.foreign };
+        (i32::from(WHOLE) - i32::from(device.held) - i32::from(foreign), memory)
     }
 
     pub fn hold(&mut self, grant: &Grant) {
@@ -217,7 +221,7 @@ impl Cluster {
             let kind = self.kind(&group.kind).expect("accept admits only known kinds");
             for position in 0..group.count {
                 let number = position.checked_div(group.island).map_or(NO_ISLAND, |nth| island + nth);
-                self.devices.push(Device { node, kind, island: number, held: 0, held_memory: 0, foreign: 0 });
+                self.devices.push(Device { node, kind, island: number, held: 0, held_memory: 0, foreign: 0, ill: None });
             }
             if group.island != 0 {
                 island += group.count.div_ceil(group.island);

@@ -126,6 +126,7 @@ pub(crate) enum Last {
     Refused(Arc<str>),
     Preempted(AskId),
     NodeLost(NodeId),
+    DeviceIll(NodeId),
 }
 
 #[derive(Clone, Debug, Hash)]

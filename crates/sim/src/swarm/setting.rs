@@ -28,11 +28,7 @@ pub(super) fn cluster(dice: &mut Dice) -> Cluster {
     let settings = settings(dice);
     let kinds: Vec<KindSpec> = KINDS[..dice.whole(1, 3) as usize]
         .iter()
-        .map(|name| KindSpec {
-            name: (*name).into(),
-            vendor: String::new(),
-            memory_bytes: *dice.one_of(&[0, 16, 80]),
-        })
+        .map(|name| KindSpec { memory_bytes: *dice.one_of(&[0, 16, 80]), ..KindSpec::named(*name) })
         .collect();
     let racks = dice.whole(1, 3);
     let nodes: Vec<NodeSpec> = (0..dice.whole(1, 12))

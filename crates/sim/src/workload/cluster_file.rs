@@ -69,7 +69,7 @@ fn cluster(text: &str) -> Result<Cluster, ReadError> {
         let mut seen = BTreeSet::new();
         for group in nodes.iter().flat_map(|node| &node.devices) {
             if seen.insert(group.kind.as_str()) {
-                kinds.push(KindSpec { name: group.kind.clone(), vendor: String::new(), memory_bytes: 0 });
+                kinds.push(KindSpec::named(group.kind.clone()));
             }
         }
     }
@@ -136,7 +136,7 @@ fn settings(fields: &mut Fields) -> Result<Settings, ReadError> {
 fn kind(mut fields: Fields, name: String) -> Result<KindSpec, ReadError> {
     let vendor = fields.read("vendor", value::name)?.unwrap_or_default();
     let memory_bytes = fields.read("memory", value::memory)?.unwrap_or(0);
-    Ok(KindSpec { name, vendor, memory_bytes })
+    Ok(KindSpec { name, vendor, memory_bytes, by_name: false })
 }
 
 fn tenant(mut fields: Fields, name: String, kinds: &BTreeSet<&str>) -> Result<TenantSpec, ReadError> {

@@ -108,7 +108,7 @@ fn cluster(bytes: &[u8], kind: &str) -> Result<Cluster, ReadError> {
             levels: vec![LevelSpec { name: "switch".into(), link: None }],
             ..Settings::default()
         },
-        kinds: vec![KindSpec { name: kind.into(), vendor: String::new(), memory_bytes: 0 }],
+        kinds: vec![KindSpec::named(kind)],
         nodes: (0..switches * nodes_each).map(node).collect(),
         ..Cluster::default()
     })

@@ -47,7 +47,7 @@ impl Reader {
                 let outcome = match words.peek() {
                     None => Outcome::Succeeded,
                     Some(_) if words.take("stopped") => Outcome::Stopped,
-                    Some(_) if words.take("failed") => Outcome::Failed { code: 1 },
+                    Some(_) if words.take("failed") => Outcome::Failed { code: 1, cause: Cause::Exit },
                     Some(_) => return Err(words.fail("failed, stopped or the end of the line")),
                 };
                 Act::Ask(job, Request::Ended(attempt, outcome))

@@ -111,7 +111,7 @@ impl Reader {
                 Some(kind) => kind.memory_bytes = memory.unwrap_or(kind.memory_bytes),
                 None => {
                     let memory_bytes = memory.unwrap_or(0);
-                    kinds.push(KindSpec { name: name.clone(), vendor: String::new(), memory_bytes });
+                    kinds.push(KindSpec { memory_bytes, ..KindSpec::named(name.clone()) });
                 }
             }
             groups.push((name, count, 0));
