@@ -262,10 +262,7 @@ mod tests {
     fn whoever_is_at_the_ceiling_is_not_said_to_be_behind_those_it_lets_pass() {
         let mut scheduler =
             Scheduler::new(stock::find("fifo").expect("it is there").policy(), Capabilities::default());
-        say(
-            &mut scheduler,
-            Input::SetKind(KindSpec::named("a")),
-        );
+        say(&mut scheduler, Input::SetKind(KindSpec::named("a")));
         let quota = Quota { kind: "a".into(), guarantee: 0, ceiling: Some(1) };
         say(&mut scheduler, Input::SetTenant(TenantSpec { name: "red".into(), quotas: vec![quota] }));
         say(&mut scheduler, Input::SetTenant(TenantSpec { name: "default".into(), quotas: vec![] }));

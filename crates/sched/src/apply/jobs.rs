@@ -262,10 +262,7 @@ mod tests {
     #[test]
     fn a_long_chain_of_jobs_falls_without_overflowing() {
         let mut scheduler = Scheduler::new(stock::standard().policy(), Capabilities::default());
-        say(
-            &mut scheduler,
-            Input::SetKind(KindSpec::named("a")),
-        );
+        say(&mut scheduler, Input::SetKind(KindSpec::named("a")));
         say(&mut scheduler, Input::SetTenant(TenantSpec { name: "default".into(), quotas: vec![] }));
         let queue = QueueSpec { name: "default".into(), priority: 0, strict: false, tenants: vec![] };
         say(&mut scheduler, Input::SetQueue(queue));

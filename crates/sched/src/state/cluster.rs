@@ -221,7 +221,15 @@ impl Cluster {
             let kind = self.kind(&group.kind).expect("accept admits only known kinds");
             for position in 0..group.count {
                 let number = position.checked_div(group.island).map_or(NO_ISLAND, |nth| island + nth);
-                self.devices.push(Device { node, kind, island: number, held: 0, held_memory: 0, foreign: 0, ill: None });
+                self.devices.push(Device {
+                    node,
+                    kind,
+                    island: number,
+                    held: 0,
+                    held_memory: 0,
+                    foreign: 0,
+                    ill: None,
+                });
             }
             if group.island != 0 {
                 island += group.count.div_ceil(group.island);

@@ -152,6 +152,7 @@ impl Chronicle {
             Input::Drain(node) => format!("to drain {}", self.node(*node)),
             Input::Undrain(node) => format!("to undrain {}", self.node(*node)),
             Input::ForeignUse { node, .. } => format!("news of others on {}", self.node(*node)),
+            Input::DeviceHealth { node, .. } => format!("news of the devices of {}", self.node(*node)),
             Input::SetTenant(tenant) => format!("to change tenant {}", tenant.name),
             Input::SetQueue(queue) => format!("to change queue {}", queue.name),
             Input::Submit(spec) => format!("to submit {}", spec.name),

@@ -233,7 +233,10 @@ impl Trouble {
             3 => Input::NodeFenced(node),
             4 => Input::ForeignUse { node, shares: vec![] },
             5 => Input::ForeignUse { node: NodeId(0), shares: vec![1001; 3] },
-            6 => Input::Ended { allocation: nobody, outcome: Outcome::Failed { code: i32::MIN, cause: Cause::Exit } },
+            6 => Input::Ended {
+                allocation: nobody,
+                outcome: Outcome::Failed { code: i32::MIN, cause: Cause::Exit },
+            },
             _ => Input::Configure(Settings::default()),
         };
         self.count("nonsense");
