@@ -4,7 +4,7 @@ use crate::free::Free;
 use crate::lines::Lines;
 use crate::policy::Policy;
 use crate::state::State;
-use crate::state::jobs::Ending;
+use crate::state::jobs::{Ending, Why};
 use crate::view::View;
 use consort_types::*;
 use std::sync::Arc;
@@ -43,6 +43,8 @@ pub struct Ended {
     pub ended: Time,
     /// How it ended.
     pub ending: Ending,
+    /// And why.
+    pub why: Why,
     /// Time an ask of it could have run and did not, all spells added up; the mean over its asks.
     pub waited: Span,
     /// Time its asks ran, added up.
