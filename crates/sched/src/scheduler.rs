@@ -55,6 +55,8 @@ pub struct Ended {
     pub restarts: u32,
     /// The part of `restarts` that was a plan's decision.
     pub preemptions: u32,
+    /// Times one of its asks was granted devices.
+    pub attempts: u32,
 }
 
 impl Scheduler {
@@ -82,8 +84,7 @@ impl Scheduler {
         let mut scheduler = Self::new(policy, capabilities);
         for event in journal {
             scheduler.apply(event);
-            scheduler.ended.clear(); // history has them
-            scheduler.changed.clear(); // the world is told everything once more
+            scheduler.forget_outboxes();
         }
         scheduler
     }
@@ -112,6 +113,12 @@ impl Scheduler {
     pub fn drop_caches(&mut self) {
         self.lines = Lines::default();
         self.free = Free::of(&self.state.cluster);
+    }
+
+    /// While a journal is replayed: history has those that ended, and the world is told everything once more.
+    pub fn forget_outboxes(&mut self) {
+        self.ended.clear();
+        self.changed.clear();
     }
 
     /// Jobs that ended since the last call, in order.

@@ -101,6 +101,11 @@ impl<'a> View<'a> {
         View { state }
     }
 
+    /// What holds for the whole cluster.
+    pub fn settings(&self) -> &'a Settings {
+        &self.state.cluster.settings
+    }
+
     /// Time of the last event.
     pub fn now(&self) -> Time {
         self.state.now
@@ -127,8 +132,13 @@ impl<'a> View<'a> {
     }
 
     /// All jobs that are alive, in order of id.
-    pub fn jobs(&self) -> impl Iterator<Item = JobView<'a>> + use<'a> {
+    pub fn jobs(&self) -> impl DoubleEndedIterator<Item = JobView<'a>> + use<'a> {
         self.state.jobs.iter().map(|job| JobView { job })
+    }
+
+    /// How many jobs are alive.
+    pub fn living_count(&self) -> usize {
+        self.state.jobs.living()
     }
 
     /// One ask of a living job.

@@ -231,6 +231,7 @@ impl Scheduler {
             used: job.asks.iter().map(|ask| ask.attained.max(0) as u128).sum(),
             restarts: job.asks.iter().map(|ask| ask.restarts).sum(),
             preemptions: job.asks.iter().map(|ask| ask.preemptions).sum(),
+            attempts: job.asks.iter().map(|ask| ask.attempt).sum(),
             spec: job.spec,
         });
         for dependency in &job.after {

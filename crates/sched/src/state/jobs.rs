@@ -24,6 +24,8 @@ pub(crate) struct Jobs {
     /// Slots by id, behind the `gone` that fell off at the front because they ended. The first job has id 1.
     slots: VecDeque<Option<Box<Job>>>,
     gone: u64,
+    /// How many slots hold a job.
+    living: u64,
     /// How each job ended, by id less one; `None` while it lives.
     endings: Vec<Option<Ending>>,
     /// Asks that could start now, were there room and were it their turn; some may still back off.
@@ -326,13 +328,18 @@ impl Jobs {
         if ask.attempt == id.attempt { ask.allocation() } else { None }
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Job> {
+    pub fn living(&self) -> usize {
+        self.living as usize
+    }
+
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Job> {
         self.slots.iter().filter_map(|slot| slot.as_deref())
     }
 
     pub fn insert(&mut self, job: Job) {
         assert_eq!(job.id, self.next_id(), "job ids are handed out in order");
         self.endings.push(None);
+        self.living += 1;
         self.slots.push_back(Some(Box::new(job)));
     }
 
@@ -340,6 +347,7 @@ impl Jobs {
         let slot = (id.0 - 1 - self.gone) as usize;
         let job = self.slots[slot].take().expect("a job ends once");
         self.endings[id.index()] = Some(ending);
+        self.living -= 1;
         while matches!(self.slots.front(), Some(None)) {
             self.slots.pop_front();
             self.gone += 1;
