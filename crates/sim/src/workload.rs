@@ -20,16 +20,13 @@ pub mod generate;
 pub mod helios;
 pub mod job_csv;
 pub mod job_list;
-pub mod limits;
 pub mod read;
-pub(crate) mod read_error;
 mod table;
 pub mod tiresias;
-pub(crate) mod value;
-mod yaml;
 
+pub use consort_types::file::{ReadError, limits};
+pub(crate) use consort_types::file::{read_error, value, yaml};
 pub use read::{read_cluster, read_workload};
-pub use read_error::ReadError;
 
 use consort_types::{
     Condition, DeviceGroup, Input, JobSpec, KindSpec, NodeSpec, QueueSpec, Settings, Span, TenantSpec, Time,

@@ -17,10 +17,12 @@
 //! | [`refusal`] | why we will not do what was asked (something is wrong with the request) |
 //! | [`work`] | what a job runs; only worlds look inside |
 //! | [`world`] | desired allocations in, inputs out: simulator, one machine, Slurm, Kubernetes |
+//! | [`file`] | what people write: job files, batch scripts, and how values are read |
 //! | [`digest`] | a hash that is the same on every machine |
 
 pub mod cluster;
 pub mod digest;
+pub mod file;
 pub mod id;
 pub mod input;
 pub mod job;

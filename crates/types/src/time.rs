@@ -8,6 +8,8 @@ use std::fmt;
 use std::ops::{Add, Sub};
 use std::str::FromStr;
 
+pub mod calendar;
+
 const NS: i64 = 1_000_000_000;
 
 /// An instant: nanoseconds after an origin that the world chooses. May be negative.

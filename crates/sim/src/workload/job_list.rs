@@ -45,9 +45,10 @@
 use super::assemble::{Assembly, Wait};
 use super::read_error::{InFile, Place, ReadError};
 use super::yaml::{self, Fields, Node, Value};
-use super::{DEFAULT, Submission, Truth, Workload, limits, value};
+use super::{DEFAULT, Submission, Truth, Workload, value};
+use consort_types::file::body::Dialect;
+use consort_types::file::stages::Stage;
 use consort_types::{Condition, JobSpec, Shape, Span, StageSpec, Time};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 mod body;
@@ -143,42 +144,14 @@ fn waits(node: Node) -> Result<Vec<Wait<Place>>, ReadError> {
     items.into_iter().map(wait).collect()
 }
 
-/// The stages of a job and their true lengths. A stage waits only for earlier ones, so there is no circle.
+/// The stages of a job and their true lengths.
 fn stages(node: Node) -> Result<(Vec<StageSpec>, Vec<Span>), ReadError> {
-    let known: Vec<&str> = ["name", "after"].into_iter().chain(body::FIELDS).collect();
-    let (place, nodes) = (node.place, node.list("stages")?);
-    if nodes.is_empty() || nodes.len() > limits::STAGES {
-        return Err(place.fail(format!("`stages` has {} entries, expected 1 to 1,000", nodes.len())));
-    }
-    let (mut stages, mut lengths, mut positions) = (vec![], vec![], BTreeMap::new());
-    for node in nodes {
-        let mut fields = node.fields("a stage", &known)?;
-        let named = fields.need("name")?;
-        let name = named.read("name", value::name)?;
-        let mut after = vec![];
-        for node in fields.take("after").map_or(Ok(vec![]), |node| node.one_or_more("after"))? {
-            let other = node.read("after", value::name)?;
-            match positions.get(&other) {
-                Some(position) if !after.contains(position) => after.push(*position),
-                Some(_) => {
-                    return Err(node.place.fail(format!("`after` names `{other}` twice, expected once")));
-                }
-                None => {
-                    let other = value::quoted(&other);
-                    return Err(node.place.fail(format!("`after` names {other}, expected an earlier stage")));
-                }
-            }
-        }
-        if positions.insert(name.clone(), stages.len() as u16).is_some() {
-            return Err(named
-                .place
-                .fail(format!("a stage called `{name}` is already there, expected another name")));
-        }
-        let body = body::read(&mut fields)?;
-        stages.push(StageSpec { name, form: body.form, roles: body.roles, after });
-        lengths.push(body.length);
-    }
-    Ok((stages, lengths))
+    let read = consort_types::file::stages::read(node, Dialect::List, &body::FIELDS, body::read)?;
+    let stage = |stage: Stage<body::Body>| {
+        let Stage { name, after, body } = stage;
+        (StageSpec { name, form: body.form, roles: body.roles, after }, body.length)
+    };
+    Ok(read.into_iter().map(stage).unzip())
 }
 
 #[cfg(test)]

@@ -5,13 +5,14 @@
 //! floating point.
 
 use super::limits;
-use consort_types::{Condition, Count, Qos, Span, Time, WHOLE};
+use crate::job::{Condition, Count, Qos, WHOLE};
+use crate::time::{Span, Time};
 
 /// What was expected.
-pub(crate) type Expected = String;
+pub type Expected = String;
 
 /// The sentence that all readers use.
-pub(crate) fn complaint(what: &str, found: &str, expected: &str) -> String {
+pub fn complaint(what: &str, found: &str, expected: &str) -> String {
     match found.is_empty() {
         true => format!("`{what}` is empty, expected {expected}"),
         false => format!("`{what}` is {}, expected {expected}", quoted(found)),
@@ -19,7 +20,7 @@ pub(crate) fn complaint(what: &str, found: &str, expected: &str) -> String {
 }
 
 /// A found text, short and printable whatever it is.
-pub(crate) fn quoted(found: &str) -> String {
+pub fn quoted(found: &str) -> String {
     let mut shown: String = found.chars().take(40).flat_map(char::escape_debug).collect();
     if found.chars().nth(40).is_some() {
         shown.push_str("...");
@@ -28,7 +29,7 @@ pub(crate) fn quoted(found: &str) -> String {
 }
 
 /// A name: something a person can type and a terminal can print.
-pub(crate) fn name(text: &str) -> Result<String, Expected> {
+pub fn name(text: &str) -> Result<String, Expected> {
     let long = text.len() > limits::NAME && text.chars().count() > limits::NAME;
     if text.is_empty() || long || text.chars().any(char::is_control) {
         return Err("a name of 1 to 256 characters, none of them a control character".into());
@@ -37,7 +38,7 @@ pub(crate) fn name(text: &str) -> Result<String, Expected> {
 }
 
 /// A length of time from nothing to a century.
-pub(crate) fn span(text: &str) -> Result<Span, Expected> {
+pub fn span(text: &str) -> Result<Span, Expected> {
     match text.parse::<Span>() {
         Ok(span) if span < Span::ZERO || span > Span::CENTURY => Err("a time from 0s to 100 years".into()),
         Ok(span) => Ok(span),
@@ -46,12 +47,12 @@ pub(crate) fn span(text: &str) -> Result<Span, Expected> {
 }
 
 /// An instant from the origin to a century after it.
-pub(crate) fn instant(text: &str) -> Result<Time, Expected> {
+pub fn instant(text: &str) -> Result<Time, Expected> {
     span(text).map(|span| Time::ZERO + span)
 }
 
 /// An instant, or with a plus sign so long after the submission. Never before it.
-pub(crate) fn deadline(text: &str, at: Time) -> Result<Time, Expected> {
+pub fn deadline(text: &str, at: Time) -> Result<Time, Expected> {
     let deadline = match text.strip_prefix('+') {
         Some(after) => at + span(after)?,
         None => instant(text)?,
@@ -63,7 +64,7 @@ pub(crate) fn deadline(text: &str, at: Time) -> Result<Time, Expected> {
 }
 
 /// Seconds as public tables write them: whole, possibly negative.
-pub(crate) fn seconds(text: &str) -> Result<i64, Expected> {
+pub fn seconds(text: &str) -> Result<i64, Expected> {
     const CENTURY_S: i64 = Span::CENTURY.0 / 1_000_000_000;
     let expected = || "whole seconds, at most 100 years of them".to_string();
     // Some tools write whole numbers as `12.0`.
@@ -73,7 +74,7 @@ pub(crate) fn seconds(text: &str) -> Result<i64, Expected> {
 }
 
 /// Seconds that cannot be negative.
-pub(crate) fn positive_seconds(text: &str) -> Result<i64, Expected> {
+pub fn positive_seconds(text: &str) -> Result<i64, Expected> {
     match seconds(text) {
         Ok(seconds) if seconds >= 0 => Ok(seconds),
         _ => Err("whole seconds from 0 to 100 years of them".into()),
@@ -81,7 +82,7 @@ pub(crate) fn positive_seconds(text: &str) -> Result<i64, Expected> {
 }
 
 /// A whole number between two others.
-pub(crate) fn count(text: &str, least: u32, most: u32) -> Result<u32, Expected> {
+pub fn count(text: &str, least: u32, most: u32) -> Result<u32, Expected> {
     match text.parse::<u32>() {
         Ok(number) if (least..=most).contains(&number) && !text.starts_with('+') => Ok(number),
         _ => Err(format!("a whole number from {} to {}", grouped(least), grouped(most))),
@@ -89,12 +90,12 @@ pub(crate) fn count(text: &str, least: u32, most: u32) -> Result<u32, Expected> 
 }
 
 /// How many devices or members: at least one.
-pub(crate) fn width(text: &str) -> Result<u32, Expected> {
+pub fn width(text: &str) -> Result<u32, Expected> {
     count(text, 1, limits::WIDTH)
 }
 
 /// `8`, or `2-8` when elastic.
-pub(crate) fn range(text: &str) -> Result<Count, Expected> {
+pub fn range(text: &str) -> Result<Count, Expected> {
     let (least, most) = text.split_once('-').unwrap_or((text, text));
     match (width(least.trim()), width(most.trim())) {
         (Ok(min), Ok(max)) if min <= max => Ok(Count { min, max }),
@@ -103,17 +104,17 @@ pub(crate) fn range(text: &str) -> Result<Count, Expected> {
 }
 
 /// A priority.
-pub(crate) fn priority(text: &str) -> Result<i32, Expected> {
+pub fn priority(text: &str) -> Result<i32, Expected> {
     text.parse().map_err(|_| "a whole number, which may be negative".into())
 }
 
 /// How many times something is tried again.
-pub(crate) fn retries(text: &str) -> Result<u32, Expected> {
+pub fn retries(text: &str) -> Result<u32, Expected> {
     count(text, 0, limits::RETRIES)
 }
 
 /// `0.5` of a device, in thousandths.
-pub(crate) fn share(text: &str) -> Result<u16, Expected> {
+pub fn share(text: &str) -> Result<u16, Expected> {
     match thousandths(text) {
         Some(share) if (1..=u64::from(WHOLE)).contains(&share) => Ok(share as u16),
         _ => Err("a share of a device from 0.001 to 1".into()),
@@ -121,7 +122,7 @@ pub(crate) fn share(text: &str) -> Result<u16, Expected> {
 }
 
 /// A decimal number with at most three places, times a thousand.
-fn thousandths(text: &str) -> Option<u64> {
+pub fn thousandths(text: &str) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     if (whole.is_empty() && fraction.is_empty()) || whole.len() > 9 || fraction.len() > 3 {
@@ -136,7 +137,7 @@ fn thousandths(text: &str) -> Option<u64> {
 
 /// `141GiB`, `40 GB`, `1.5TiB`, or `40Gi` as Kubernetes writes it. Only nothing at all needs no unit: whoever writes
 /// `40` means gibibytes more often than bytes.
-pub(crate) fn memory(text: &str) -> Result<u64, Expected> {
+pub fn memory(text: &str) -> Result<u64, Expected> {
     let expected = || "an amount of memory like 40GiB, 512MiB or 1.5TB, at most 1PiB".to_string();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
@@ -166,7 +167,7 @@ pub(crate) fn memory(text: &str) -> Result<u64, Expected> {
 }
 
 /// `true` or `false`.
-pub(crate) fn flag(text: &str) -> Result<bool, Expected> {
+pub fn flag(text: &str) -> Result<bool, Expected> {
     match text {
         "true" => Ok(true),
         "false" => Ok(false),
@@ -175,14 +176,14 @@ pub(crate) fn flag(text: &str) -> Result<bool, Expected> {
 }
 
 /// A class of service.
-pub(crate) fn qos(text: &str) -> Result<Qos, Expected> {
+pub fn qos(text: &str) -> Result<Qos, Expected> {
     let all = [Qos::BestEffort, Qos::Standard, Qos::Guaranteed];
     let found = all.into_iter().find(|qos| qos.to_string() == text);
     found.ok_or_else(|| "best-effort, standard or guaranteed".into())
 }
 
 /// Which ending of another job is waited for.
-pub(crate) fn condition(text: &str) -> Result<Condition, Expected> {
+pub fn condition(text: &str) -> Result<Condition, Expected> {
     match text {
         "succeeded" => Ok(Condition::Succeeded),
         "failed" => Ok(Condition::Failed),
@@ -192,7 +193,7 @@ pub(crate) fn condition(text: &str) -> Result<Condition, Expected> {
 }
 
 /// `1,000,000` and not `1000000`.
-pub(crate) fn grouped(number: impl Into<u64>) -> String {
+pub fn grouped(number: impl Into<u64>) -> String {
     let digits = number.into().to_string();
     let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
     for (position, digit) in digits.chars().enumerate() {

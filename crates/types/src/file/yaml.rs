@@ -3,9 +3,11 @@
 //! The readers of people's files walk this tree instead of deriving a deserializer, because then a wrong unit or
 //! an unknown name can be reported at the very place where it is written, in our words. Anchors and aliases are
 //! refused: ten short lines of them can stand for more text than any machine holds, and no file here needs them.
-//! Tags are ignored and every scalar is text; what the text means is decided where it is used.
+//! Tags are ignored and every scalar is text; what the text means is decided where it is used. JSON gives the same
+//! tree ([`json`](super::json)), without the places.
 
 use super::limits;
+use super::nearest::nearest;
 use super::read_error::{Place, ReadError};
 use super::value::{self, Expected};
 use saphyr_parser::{Event, Marker, Parser};
@@ -13,16 +15,21 @@ use std::collections::BTreeSet;
 
 /// One value and where it begins.
 #[derive(Debug)]
-pub(super) struct Node {
+pub struct Node {
+    /// Where it begins.
     pub place: Place,
+    /// What it is.
     pub value: Value,
 }
 
 /// What a value is.
 #[derive(Debug)]
-pub(super) enum Value {
+pub enum Value {
+    /// One value, as it is written.
     Text(String),
+    /// A list.
     List(Vec<Node>),
+    /// A map; keys are text, and each is there once.
     Map(Vec<(Node, Node)>),
 }
 
@@ -37,7 +44,7 @@ struct Open {
 const NO_ALIASES: &str = "is an anchor or an alias, expected the value written out";
 
 /// Reads the only document of a text, in which something is `expected`.
-pub(super) fn parse(text: &str, expected: &str) -> Result<Node, ReadError> {
+pub fn parse(text: &str, expected: &str) -> Result<Node, ReadError> {
     if text.len() as u64 > limits::YAML_BYTES {
         return Err(Place::default().fail("is larger than 256 MiB, expected less, or a CSV table"));
     }
@@ -151,8 +158,34 @@ impl Node {
         }
     }
 
+    /// The text of a scalar, without a copy.
+    pub fn into_text(self, what: &str) -> Result<String, ReadError> {
+        self.text(what)?;
+        match self.value {
+            Value::Text(text) => Ok(text),
+            Value::List(_) | Value::Map(_) => unreachable!("what is no text has just been refused"),
+        }
+    }
+
     /// The fields of a map; one that is not `known` is an error that lists those that are.
     pub fn fields(self, what: &'static str, known: &[&str]) -> Result<Fields, ReadError> {
+        self.known_fields(what, known, |_| format!("expected one of {}", known.join(", ")))
+    }
+
+    /// The same, but the error asks whether the nearest name was meant; the list is for when none is near.
+    pub fn fields_or_meant(self, what: &'static str, known: &[&str]) -> Result<Fields, ReadError> {
+        self.known_fields(what, known, |name| match nearest(name, known) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => format!("expected one of {}", known.join(", ")),
+        })
+    }
+
+    fn known_fields(
+        self,
+        what: &'static str,
+        known: &[&str],
+        remedy: impl Fn(&str) -> String,
+    ) -> Result<Fields, ReadError> {
         let place = self.place;
         let Value::Map(entries) = self.value else {
             return Err(place.fail(format!("{what} is {}, expected a map", self.noun())));
@@ -160,11 +193,25 @@ impl Node {
         for (key, _) in &entries {
             let Value::Text(name) = &key.value else { continue };
             if !known.contains(&name.as_str()) {
-                let (name, known) = (value::quoted(name), known.join(", "));
-                return Err(key.place.fail(format!("{name} is no field of {what}, expected one of {known}")));
+                let shown = value::quoted(name);
+                return Err(key.place.fail(format!("{shown} is no field of {what}, {}", remedy(name))));
             }
         }
         Ok(Fields { place, what, entries })
+    }
+
+    /// Complains about the first text with a NUL in it: no program could ever be given such a text.
+    pub fn refuse_nul(&self) -> Result<(), ReadError> {
+        match &self.value {
+            Value::Text(text) if text.contains('\0') => {
+                Err(self.place.fail(format!("{} holds a NUL character, expected none", value::quoted(text))))
+            }
+            Value::Text(_) => Ok(()),
+            Value::List(items) => items.iter().try_for_each(Node::refuse_nul),
+            Value::Map(entries) => {
+                entries.iter().try_for_each(|(key, value)| key.refuse_nul().and_then(|()| value.refuse_nul()))
+            }
+        }
     }
 
     fn noun(&self) -> String {
@@ -178,7 +225,8 @@ impl Node {
 }
 
 /// A map that is being taken apart, field by field.
-pub(super) struct Fields {
+pub struct Fields {
+    /// Where the map begins.
     pub place: Place,
     what: &'static str,
     entries: Vec<(Node, Node)>,
@@ -196,6 +244,18 @@ impl Fields {
         let is = |key: &Node| matches!(&key.value, Value::Text(text) if text == name);
         let position = self.entries.iter().position(|(key, _)| is(key))?;
         Some(self.entries.swap_remove(position).1)
+    }
+
+    /// Lets a field be called by another name as well; both at once are an error.
+    pub fn alias(&mut self, alias: &str, name: &str) -> Result<(), ReadError> {
+        if self.given(alias).is_some() {
+            self.refuse_beside(alias, &[name])?;
+        }
+        let is = |key: &Node| matches!(&key.value, Value::Text(text) if text == alias);
+        if let Some((key, _)) = self.entries.iter_mut().find(|(key, _)| is(key)) {
+            key.value = Value::Text(name.into());
+        }
+        Ok(())
     }
 
     /// The value of a field that must be there.

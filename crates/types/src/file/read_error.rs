@@ -17,7 +17,7 @@ pub struct ReadError {
 
 impl ReadError {
     /// Nothing in particular inside the file is to blame.
-    pub(crate) fn whole(file: &str, message: impl Into<String>) -> Self {
+    pub fn whole(file: &str, message: impl Into<String>) -> Self {
         Self { file: file.into(), line: 0, column: 0, message: message.into() }
     }
 }
@@ -37,8 +37,10 @@ impl std::error::Error for ReadError {}
 /// Where something stands in the file being read. Kept beside values that are judged only later, such as names
 /// of jobs that may yet turn up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Place {
+pub struct Place {
+    /// Counts from 1; 0 when no line is to blame.
     pub line: u64,
+    /// Counts from 1; 0 when no column is to blame.
     pub column: u64,
 }
 
@@ -50,7 +52,8 @@ impl Place {
 }
 
 /// Says in which file it went wrong.
-pub(crate) trait InFile<T> {
+pub trait InFile<T> {
+    /// The same, or the error with the name of the file in it.
     fn in_file(self, file: &str) -> Result<T, ReadError>;
 }
 

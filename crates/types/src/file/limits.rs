@@ -27,3 +27,13 @@ pub const RETRIES: u32 = 1_000_000;
 pub const NAME: usize = 256;
 /// Memory of one device: a pebibyte.
 pub const MEMORY_BYTES: u64 = 1 << 50;
+/// Variables of one environment.
+pub const VARIABLES: usize = 4_096;
+/// Bytes of one variable, and of one argument: what Linux takes.
+pub const VARIABLE_BYTES: usize = 128 << 10;
+/// Bytes of one environment.
+pub const ENVIRONMENT_BYTES: usize = 1 << 20;
+/// Bytes of a script, and of a program with its arguments.
+pub const COMMAND_BYTES: usize = 1 << 20;
+/// Bytes of a path.
+pub const PATH_BYTES: usize = 4_096;

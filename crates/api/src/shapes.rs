@@ -1,0 +1,12 @@
+//! What is sent and answered.
+//!
+//! Keys are lower case with underscores, values of a fixed set lower case with hyphens. What may be absent is `null`,
+//! never left out, so that a script can rely on every key. [`Problem`] is the one shape of everything that went wrong.
+
+mod cluster;
+mod job;
+mod server;
+
+pub use cluster::{Device, DeviceState, Node, NodeState, Queue, QueueChange, Quota, Tenant, TenantChange};
+pub use job::{Ask, AskReason, Explanation, Job, JobDetail, State, Submitted};
+pub use server::{EventLine, Problem, Shutdown, Status, Workers};

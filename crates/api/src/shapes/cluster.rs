@@ -1,0 +1,183 @@
+//! What there is: nodes, devices, queues, tenants.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// One machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Node {
+    /// Unique.
+    pub name: String,
+    /// Whether it takes work.
+    pub state: NodeState,
+    /// How many devices it has.
+    pub devices: u64,
+    /// How many of them are in use, wholly or in part.
+    pub used: u64,
+    /// How many jobs are on it.
+    pub jobs: u64,
+    /// How many devices it has of each kind.
+    pub kinds: BTreeMap<String, u64>,
+    /// What else is to be said; empty when nothing.
+    pub note: String,
+}
+
+/// Whether a node takes work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NodeState {
+    /// It does.
+    Up,
+    /// No new work; what runs there may finish.
+    Draining,
+    /// No sign of life, for a while.
+    Suspect,
+    /// Nothing of it runs any more.
+    Fenced,
+}
+
+impl fmt::Display for NodeState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            NodeState::Up => "up",
+            NodeState::Draining => "draining",
+            NodeState::Suspect => "suspect",
+            NodeState::Fenced => "fenced",
+        })
+    }
+}
+
+/// One device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Device {
+    /// The machine it is in.
+    pub node: String,
+    /// Its position there.
+    pub index: u32,
+    /// Its kind.
+    pub kind: String,
+    /// Who made it; empty when nobody said.
+    pub vendor: String,
+    /// What its maker calls this very one.
+    pub uuid: Option<String>,
+    /// Whether it can be had.
+    pub state: DeviceState,
+    /// How much of it is granted, in thousandths.
+    pub used_thousandths: u32,
+    /// Its memory.
+    pub memory_bytes: Option<u64>,
+    /// The jobs that hold it or a part of it.
+    pub jobs: Vec<u64>,
+    /// How warm it is.
+    pub temperature_c: Option<f64>,
+    /// What it draws.
+    pub power_w: Option<f64>,
+    /// How busy it says it is.
+    pub utilization_percent: Option<f64>,
+    /// Memory in use, by anybody.
+    pub memory_used_bytes: Option<u64>,
+    /// Why it cannot be had, when it is ill or in foreign hands.
+    pub why: Option<String>,
+}
+
+/// Whether a device can be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeviceState {
+    /// Nobody holds it.
+    Free,
+    /// A job holds all of it.
+    Used,
+    /// Jobs hold parts of it.
+    Shared,
+    /// Somebody uses it whom we do not schedule.
+    Foreign,
+    /// It must not be used.
+    Ill,
+}
+
+impl fmt::Display for DeviceState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            DeviceState::Free => "free",
+            DeviceState::Used => "used",
+            DeviceState::Shared => "shared",
+            DeviceState::Foreign => "foreign",
+            DeviceState::Ill => "ill",
+        })
+    }
+}
+
+/// A waiting line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Queue {
+    /// Unique.
+    pub name: String,
+    /// Queues of higher priority are served first.
+    pub priority: i32,
+    /// Whether the first that cannot start blocks those behind it.
+    pub strict: bool,
+    /// Tenants that may use it; empty admits all.
+    pub tenants: Vec<String>,
+    /// Jobs that wait in it.
+    pub waiting: u64,
+    /// Jobs of it that run.
+    pub running: u64,
+}
+
+/// What a queue is to be like. Replaces what it was like; a queue that is not there is made.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QueueChange {
+    /// Queues of higher priority are served first.
+    #[serde(default)]
+    pub priority: i32,
+    /// Whether the first that cannot start blocks those behind it.
+    #[serde(default)]
+    pub strict: bool,
+    /// Tenants that may use it; empty admits all.
+    #[serde(default)]
+    pub tenants: Vec<String>,
+}
+
+/// Who owns work.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Tenant {
+    /// Unique.
+    pub name: String,
+    /// What it is promised and what it may not exceed, for each kind of device.
+    pub quotas: Vec<Quota>,
+    /// Devices it holds, by kind; parts of a device count as parts.
+    pub holds: BTreeMap<String, f64>,
+    /// What it has used so far, by kind.
+    pub usage_device_hours: BTreeMap<String, f64>,
+    /// Its jobs that wait.
+    pub waiting: u64,
+    /// Its jobs that run.
+    pub running: u64,
+}
+
+/// What a tenant is to be promised. Replaces its quotas; a tenant that is not there is made.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TenantChange {
+    /// At most one for each kind; kinds that are not named have no guarantee and no ceiling.
+    #[serde(default)]
+    pub quotas: Vec<Quota>,
+}
+
+/// A promise and a ceiling for one kind of device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Quota {
+    /// The name of the kind.
+    pub kind: String,
+    /// So many devices it may take back from whoever holds more than promised.
+    #[serde(default)]
+    pub guarantee: u32,
+    /// So many devices it never exceeds.
+    #[serde(default)]
+    pub ceiling: Option<u32>,
+}

@@ -1,0 +1,193 @@
+//! Jobs: in a line, in full, and why they are where they are.
+
+use crate::moment::Moment;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A job in one line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Job {
+    /// Counts from 1, in the order of submission.
+    pub id: u64,
+    /// For people; need not be unique.
+    pub name: String,
+    /// Who owns it.
+    pub tenant: String,
+    /// Where it waits.
+    pub queue: String,
+    /// What it is doing.
+    pub state: State,
+    /// Why it is there, in a few words; empty when there is nothing to say.
+    pub reason: String,
+    /// Devices it holds, or asks for at its smallest while it holds none.
+    pub devices: u64,
+    /// When it was submitted.
+    pub submitted: Moment,
+    /// When its first worker was up.
+    pub started: Option<Moment>,
+    /// When it had ended and its last device was back.
+    pub ended: Option<Moment>,
+    /// Exit status, as a shell would tell it; absent until it has ended, and when it never ran.
+    pub exit_code: Option<i32>,
+    /// Higher goes first.
+    pub priority: i32,
+    /// How firmly it holds what it has: best-effort, standard or guaranteed.
+    pub qos: String,
+    /// How many times anything of it was started.
+    pub attempts: u32,
+    /// How many times devices were taken back from it.
+    pub preemptions: u32,
+    /// How many times something of it ran, was interrupted for whatever reason and had to run again.
+    pub restarts: u32,
+}
+
+/// What a job is doing.
+///
+/// ```text
+/// held ─▶ waiting ─▶ starting ─▶ running ─▶ stopping ─▶ succeeded | failed | cancelled
+///            ▲  └▶ paused ◀───────────────────┘  └─▶ waiting (it was interrupted, or tries again)
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// It waits for devices.
+    Waiting,
+    /// It waits for other jobs.
+    Held,
+    /// Somebody paused it.
+    Paused,
+    /// Devices are granted; it is being brought up.
+    Starting,
+    /// It runs.
+    Running,
+    /// It has been told to end and is giving back its devices.
+    Stopping,
+    /// It is done.
+    Succeeded,
+    /// It broke, or ran longer than it may.
+    Failed,
+    /// Somebody ended it, or what it waited for can no longer happen.
+    Cancelled,
+}
+
+impl State {
+    /// All of them, in the order of a job's life.
+    pub const ALL: [State; 9] = [
+        State::Waiting,
+        State::Held,
+        State::Paused,
+        State::Starting,
+        State::Running,
+        State::Stopping,
+        State::Succeeded,
+        State::Failed,
+        State::Cancelled,
+    ];
+
+    /// Whether nothing more will happen to it.
+    pub fn has_ended(self) -> bool {
+        matches!(self, State::Succeeded | State::Failed | State::Cancelled)
+    }
+
+    /// As it is written.
+    pub fn word(self) -> &'static str {
+        match self {
+            State::Waiting => "waiting",
+            State::Held => "held",
+            State::Paused => "paused",
+            State::Starting => "starting",
+            State::Running => "running",
+            State::Stopping => "stopping",
+            State::Succeeded => "succeeded",
+            State::Failed => "failed",
+            State::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.word())
+    }
+}
+
+/// A job in full.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct JobDetail {
+    /// What is in its line.
+    #[serde(flatten)]
+    pub job: Job,
+    /// Where its workers are started.
+    pub workdir: Option<String>,
+    /// What it runs, one line for each role of each stage.
+    pub command: Vec<String>,
+    /// Jobs that must have ended first.
+    pub after: Vec<u64>,
+    /// When it should have ended.
+    pub deadline: Option<Moment>,
+    /// How long it is said to need, in seconds.
+    pub estimate_s: Option<f64>,
+    /// How long one attempt may run, in seconds.
+    pub time_limit_s: Option<f64>,
+    /// How many failed attempts are tried again.
+    pub retries: u32,
+    /// Everything of it that is granted or refused as a whole: a gang, a task of a bag, a replica of a service.
+    pub asks: Vec<Ask>,
+    /// Files that hold its output.
+    pub logs: Vec<String>,
+}
+
+/// One part of a job that is granted or refused as a whole.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Ask {
+    /// The name of its stage.
+    pub stage: String,
+    /// Which task of the bag or replica of the service, as its owner counts; 0 for a gang.
+    pub task: u32,
+    /// What it is doing.
+    pub state: State,
+    /// Which attempt this is; 0 before the first.
+    pub attempt: u32,
+    /// Where it is; the first of its nodes when there are several.
+    pub node: Option<String>,
+    /// What it holds, as `node[0]`.
+    pub devices: Vec<String>,
+    /// Since when it is in this state.
+    pub since: Option<Moment>,
+    /// Why, in a few words.
+    pub reason: String,
+}
+
+/// Why a job is where it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Explanation {
+    /// The job.
+    pub id: u64,
+    /// Its name.
+    pub name: String,
+    /// What it is doing.
+    pub state: State,
+    /// The answer for a person, a sentence each.
+    pub sentences: Vec<String>,
+    /// One entry for each group of asks in the same position.
+    pub asks: Vec<AskReason>,
+}
+
+/// Why one part of a job is where it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AskReason {
+    /// Which, as `17`, `17.1` or `17.1[3]`.
+    pub ask: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// What a submission is answered with, once it is safe on disk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Submitted {
+    /// The id of the new job.
+    pub id: u64,
+    /// Its name.
+    pub name: String,
+}

@@ -1,0 +1,92 @@
+//! The server itself: how it is, what happened, and what went wrong.
+
+use crate::moment::Moment;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How the server is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Status {
+    /// Of the program.
+    pub version: String,
+    /// Where work is carried out: local, slurm, kube.
+    pub world: String,
+    /// Where its journal is.
+    pub data_dir: String,
+    /// Where it listens.
+    pub url: String,
+    /// Since when it is up.
+    pub started: Moment,
+    /// A hash of everything it knows, in hexadecimal.
+    pub state_hash: String,
+    /// How many events its journal holds.
+    pub position: u64,
+    /// The policy that decides.
+    pub policy: String,
+    /// Jobs that wait, for whatever.
+    pub waiting: u64,
+    /// Jobs that hold devices.
+    pub running: u64,
+    /// Jobs that have ended.
+    pub ended: u64,
+    /// Devices there are.
+    pub devices: u64,
+    /// What somebody should know, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EventLine {
+    /// Its place in the journal.
+    pub position: u64,
+    /// When.
+    pub at: Moment,
+    /// What kind of thing: submitted, cancelled, paused, resumed, started, ended, start-refused, planned, node-joined
+    /// and so on. New kinds may come.
+    pub kind: String,
+    /// The job it is about, if it is about one.
+    pub job: Option<u64>,
+    /// In words.
+    pub text: String,
+}
+
+/// How the server is asked to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Shutdown {
+    /// What becomes of the work.
+    pub workers: Workers,
+}
+
+/// What becomes of the work when the server goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Workers {
+    /// It goes on, and is found again.
+    Keep,
+    /// It is ended.
+    Stop,
+}
+
+/// What went wrong.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Problem {
+    /// One sentence: what, and what would pass.
+    pub error: String,
+    /// The rule that said no, when the request was understood and refused.
+    pub rule: Option<String>,
+    /// Where in the file that was sent; counts from 1.
+    pub line: Option<u64>,
+    /// Where in that line; counts from 1.
+    pub column: Option<u64>,
+    /// The field or parameter to blame.
+    pub field: Option<String>,
+}
+
+impl Problem {
+    /// Only the sentence.
+    pub fn said(error: impl Into<String>) -> Self {
+        Self { error: error.into(), ..Self::default() }
+    }
+}

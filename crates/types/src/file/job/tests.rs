@@ -1,0 +1,215 @@
+use super::*;
+use crate::file::mangled::example;
+use crate::id::JobId;
+use crate::job::{Condition, Count, Dependency, Qos};
+use crate::time::Span;
+use crate::work::{Command, Grace, Limits};
+
+const AROUND: Around<'_> = Around { now: Time::seconds(1_000), workdir: "/home/ada" };
+
+fn parse(text: &str) -> JobFile {
+    read("train.yaml", text, &AROUND).unwrap()
+}
+
+fn refusal(text: &str) -> String {
+    read("j.yaml", text, &AROUND).unwrap_err().to_string()
+}
+
+fn script(text: &str) -> Command {
+    Command::Script { text: text.into(), arguments: vec![] }
+}
+
+#[test]
+fn the_example_in_the_documentation_is_read_as_it_says() {
+    let JobFile { spec, work, notes } = parse(&example(include_str!("../job.rs"), "yaml"));
+    assert_eq!((spec.name.as_str(), spec.tenant.as_str(), spec.queue.as_str()), ("train", "red", "urgent"));
+    assert_eq!((spec.priority, spec.qos, spec.retries), (5, Qos::Standard, 3));
+    let after = [(17, Condition::Succeeded), (18, Condition::Ended)];
+    assert_eq!(spec.after, after.map(|(job, when)| Dependency { job: JobId(job), when }));
+    assert_eq!(spec.deadline, Some(Time::seconds(1_000 + 6 * 3_600)));
+    assert_eq!(spec.time_limit, Some(Span::seconds(7_200)));
+    let role = &spec.stages[0].roles[0];
+    assert_eq!((role.count, role.shapes[0].devices, role.shapes.len()), (Count::exactly(1), 8, 2));
+    assert_eq!(work.stages[0].commands, [script("source venv/bin/activate\npython train.py --resume\n")]);
+    assert_eq!(work.workdir, "/data/train");
+    assert_eq!(work.env, [("NCCL_DEBUG".to_string(), "INFO".to_string())]);
+    assert_eq!(work.grace, Grace { signal: 10, span: Span::seconds(120) });
+    let limits = Limits { memory_bytes: Some(64 << 30), cpu_thousandths: Some(8_000), ..Limits::default() };
+    assert_eq!(work.limits, limits);
+    assert_eq!(work.output.path.as_deref(), Some("logs/%j.txt"));
+    assert!(notes.is_empty());
+}
+
+#[test]
+fn a_task_of_skypilot_is_understood_where_the_shapes_coincide() {
+    let job = parse(
+        "{num_nodes: 2, envs: {A: 1}, resources: {accelerators: H100:8, cpus: 4+, memory: 32+}, run: x, setup: y}",
+    );
+    let role = &job.spec.stages[0].roles[0];
+    assert_eq!(role.count, Count::exactly(2));
+    assert_eq!(role.shapes, [Shape { devices: 8, ..Shape::of("h100") }]);
+    assert_eq!(
+        (job.work.limits.cpu_thousandths, job.work.limits.memory_bytes),
+        (Some(4_000), Some(32 << 30))
+    );
+    assert_eq!(job.work.env, [("A".to_string(), "1".to_string())]);
+    assert_eq!(job.work.stages[0].commands, [script("y\nx")]);
+    let shapes = |text: &str| parse(text).spec.stages[0].roles[0].shapes.clone();
+    let either = [Shape { devices: 2, ..Shape::of("h100") }, Shape { devices: 4, ..Shape::of("a100") }];
+    assert_eq!(shapes("{resources: {accelerators: {H100: 2, A100: 4}}, run: x}"), either);
+    assert_eq!(shapes("{resources: {accelerators: [H100:2, A100:4]}, run: x}"), either);
+    assert_eq!(shapes("{resources: {accelerators: L4:0.5}, run: x}")[0].share, 500);
+}
+
+#[test]
+fn a_job_without_a_name_is_called_after_what_it_runs() {
+    for (file, text, name) in [
+        ("train.yaml", "run: python x.py", "train"),
+        ("a/b/train.v2.yaml", "run: python x.py", "train.v2"),
+        ("train.yaml", "run: [/usr/bin/python3, x.py]", "python3"),
+        ("stdin", "run: |\n  # first\n  /opt/tool --fast", "tool"),
+        ("stdin", "run: '#only a remark'", "job"),
+    ] {
+        assert_eq!(read(file, text, &AROUND).unwrap().spec.name, name, "{text}");
+    }
+}
+
+#[test]
+fn what_is_set_up_comes_first() {
+    let command = |text: &str| parse(text).work.stages[0].commands[0].clone();
+    assert_eq!(
+        command("{setup: a, run: [b, c]}"),
+        Command::Script { text: "a\nexec \"$@\"\n".into(), arguments: vec!["b".into(), "c".into()] }
+    );
+    assert_eq!(command("setup: a\nrun: \"#!/bin/bash -e\\nb\\n\""), script("#!/bin/bash -e\na\nb\n"));
+}
+
+#[test]
+fn each_role_may_run_something_of_its_own() {
+    let job = parse("{run: work, roles: [{name: worker, count: 2-4}, {name: server, run: [serve]}]}");
+    assert_eq!(job.work.stages[0].commands, [script("work"), Command::Program(vec!["serve".into()])]);
+    let job = parse("{stages: [{name: a, array: '3,1', run: x}, {name: b, after: a, replicas: 2, run: y}]}");
+    assert_eq!(job.work.stages[0].indices, [1, 3]);
+    assert_eq!(job.spec.stages[1].form, Form::Service { replicas: 2 });
+    assert_eq!(job.spec.stages[1].after, [0]);
+}
+
+#[test]
+fn folders_are_found_from_where_the_submitter_stood() {
+    for (text, workdir) in [
+        ("{run: x}", "/home/ada"),
+        ("{run: x, workdir: .}", "/home/ada"),
+        ("{run: x, workdir: ./a/b/}", "/home/ada/a/b"),
+        ("{run: x, workdir: /data}", "/data"),
+    ] {
+        assert_eq!(parse(text).work.workdir, workdir, "{text}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_said_at_its_place() {
+    for (text, message) in [
+        ("", "j.yaml: is empty, expected a job"),
+        ("[]", "j.yaml:1:1: a job is a list, expected a map"),
+        ("name: a", "j.yaml:1:1: there is no `run`, expected a script, or a program and its arguments"),
+        ("run: x\ndevises: 8", "j.yaml:2:1: `devises` is no field of a job, did you mean `devices`?"),
+        (
+            "run: ''",
+            "j.yaml:1:6: `run` is empty, expected a script, or a list of a program and its arguments",
+        ),
+        ("run: []", "j.yaml:1:6: `run` is an empty list, expected a program and its arguments"),
+        (
+            "{run: x, devices: 2-8}",
+            "j.yaml:1:19: `devices` is `2-8`, expected one number; workers can be a range, as in `workers: 2-8`",
+        ),
+        (
+            "{run: x, devices: 2, workers: 2}",
+            "j.yaml:1:22: `workers` is given beside `devices`, expected only one of them",
+        ),
+        (
+            "{run: x, time: 1h, time_limit: 1h}",
+            "j.yaml:1:20: `time_limit` is given beside `time`, expected only one of them",
+        ),
+        (
+            "{run: x, kind: a, resources: {accelerators: h100}}",
+            "j.yaml:1:10: `kind` is given beside `accelerators`, expected only one of them",
+        ),
+        (
+            "{run: x, limits: {cpus: 1}, resources: {cpus: 2}}",
+            "j.yaml:1:47: `cpus` is given here and in `limits`, expected it once",
+        ),
+        (
+            "{run: x, array: 0-9%4}",
+            "j.yaml:1:17: `array` is `0-9%4`, expected indices alone: how many tasks run at once is for the \
+             scheduler and quotas to say, leave out `%4`",
+        ),
+        ("{run: x, array: '1,1'}", "j.yaml:1:17: `array` names index 1 twice, expected once"),
+        (
+            "{run: x, roles: [{name: a, run: y}]}",
+            "j.yaml:1:2: `run` is given although every role has its own, expected only one of them",
+        ),
+        ("{run: x, after: me}", "j.yaml:1:17: `after` is `me`, expected the id of a job like 17"),
+        ("{run: x, after: [3, 3]}", "j.yaml:1:21: `after` names job 3 twice, expected once"),
+        (
+            "{run: x, deadline: 6h}",
+            "j.yaml:1:20: `deadline` is `6h`, expected a time from now like +6h, or an instant like \
+             2026-03-09T14:05:00Z",
+        ),
+        (
+            "{run: x, deadline: '1970-01-01T00:00:00Z'}",
+            "j.yaml:1:20: `deadline` is `1970-01-01T00:00:00Z`, expected an instant to come",
+        ),
+        ("{run: x, time: 0s}", "j.yaml:1:16: `time_limit` is `0s`, expected a time longer than 0s"),
+        (
+            "{run: x, env: {'a=b': 1}}",
+            "j.yaml:1:16: `env` is `a=b`, expected the name of a variable, without `=` and control characters",
+        ),
+        (
+            "{run: x, grace: {signl: 1}}",
+            "j.yaml:1:18: `signl` is no field of `grace`, did you mean `signal`?",
+        ),
+        (
+            "{run: x, grace: {signal: NO}}",
+            "j.yaml:1:26: `signal` is `NO`, expected the name of a signal like TERM, INT or USR1, or its number from \
+             1 to 64",
+        ),
+        (
+            "setup: a\nrun: \"#!/usr/bin/python3\\nb\"",
+            "j.yaml:2:6: `run` names an interpreter that is no shell, expected no `setup` beside it",
+        ),
+        ("run: \"a\\0b\"", "j.yaml:1:6: `a\\0b` holds a NUL character, expected none"),
+        (
+            "{name: \"a\\nb\", run: x}",
+            "j.yaml:1:8: `name` is `a\\nb`, expected a name of 1 to 256 characters, none of them a control character",
+        ),
+    ] {
+        assert_eq!(refusal(text), message);
+    }
+}
+
+#[test]
+fn sizes_are_bounded() {
+    let long = "x".repeat(limits::COMMAND_BYTES + 1);
+    assert!(refusal(&format!("run: {long}")).contains("larger than 1 MiB"));
+    assert!(
+        refusal(&format!("{{run: x, env: {{A: {}}}}}", &long[..limits::VARIABLE_BYTES])).contains("128 KiB")
+    );
+    let many: String = (0..=limits::VARIABLES).map(|number| format!("V{number}: 1, ")).collect();
+    assert!(refusal(&format!("{{run: x, env: {{{many}}}}}")).contains("expected at most 4,096"));
+    let wide: String = (0..9).map(|number| format!("V{number}: {}, ", &long[..120_000])).collect();
+    assert!(refusal(&format!("{{run: x, env: {{{wide}}}}}")).contains("`env` is larger than 1 MiB"));
+    assert!(refusal(&format!("{{run: x, name: {}}}", &long[..257])).contains("1 to 256 characters"));
+    assert!(refusal(&format!("{{run: [{}]}}", vec![&long[..120_000]; 9].join(","))).contains("1 MiB"));
+}
+
+#[test]
+fn the_examples_in_the_reference_can_be_read() {
+    let text = include_str!("../../../../../docs/files.md");
+    let example = |language: &str| -> &str {
+        let part = text.split(&format!("```{language}\n")).nth(1).unwrap();
+        part.split("```").next().unwrap()
+    };
+    assert_eq!(parse(example("yml")).spec.stages[0].roles[0].shapes[0].devices, 8);
+    let batch = crate::file::sbatch::read("train.sh", example("sh"), &AROUND).unwrap();
+    assert_eq!(batch.job.spec.time_limit, Some(Span::seconds(12 * 3_600)));
+}
