@@ -123,9 +123,14 @@ impl Journal {
     ) -> Result<(Scheduler, u64), Fault> {
         let last = tables::last_position(&self.connection)?;
         let mut scheduler = match snapshot::read(&self.folder) {
-            Ok(Some(saved)) if saved.seen() <= last => Scheduler::restore(policy.clone(), capabilities, saved),
+            Ok(Some(saved)) if saved.seen() <= last => {
+                Scheduler::restore(policy.clone(), capabilities, saved)
+            }
             Ok(Some(saved)) => {
-                notes.push(format!("the snapshot of event {} is ahead of the journal and was not used", saved.seen()));
+                notes.push(format!(
+                    "the snapshot of event {} is ahead of the journal and was not used",
+                    saved.seen()
+                ));
                 Scheduler::new(policy.clone(), capabilities)
             }
             Ok(None) => Scheduler::new(policy.clone(), capabilities),
@@ -209,7 +214,9 @@ pub fn replay(
 /// Looks up what jobs run, for worlds that have to start it.
 impl consort_types::Works for Shelf {
     fn find(&self, job: JobId) -> Result<(Arc<JobSpec>, Arc<Work>), String> {
-        self.work(job).map_err(|fault| fault.to_string())?.ok_or_else(|| format!("nobody knows what job {job} runs"))
+        self.work(job)
+            .map_err(|fault| fault.to_string())?
+            .ok_or_else(|| format!("nobody knows what job {job} runs"))
     }
 }
 
@@ -218,4 +225,3 @@ pub fn is_due(saved: u64, seen: u64) -> bool {
     const EVERY: u64 = 50_000;
     seen >= saved + EVERY
 }
-

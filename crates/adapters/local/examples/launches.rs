@@ -28,7 +28,10 @@ fn main() {
     let folder = std::env::temp_dir().join(format!("consort-launches-{}", std::process::id()));
     let (ring, bell) = channel();
     let work = Work {
-        stages: vec![StageWork { commands: vec![Command::Program(vec!["/bin/true".into()])], indices: vec![] }],
+        stages: vec![StageWork {
+            commands: vec![Command::Program(vec!["/bin/true".into()])],
+            indices: vec![],
+        }],
         workdir: "/".into(),
         env: vec![],
         inherited: std::env::vars().collect(),
@@ -81,7 +84,11 @@ fn main() {
             stat.rsplit_once(") ").unwrap().1.split(' ').map(|field| field.parse().unwrap_or(0.0)).collect();
         // Ticks of 10 ms: utime, stime, and those of reaped children.
         let each = |ticks: f64| ticks * 10.0 / count as f64;
-        println!("{who}: {:.3} ms each; shims and workers: {:.3} ms each", each(fields[11] + fields[12]), each(fields[13] + fields[14]));
+        println!(
+            "{who}: {:.3} ms each; shims and workers: {:.3} ms each",
+            each(fields[11] + fields[12]),
+            each(fields[13] + fields[14])
+        );
     }
     drop(world);
     let _ = std::fs::remove_dir_all(folder);

@@ -219,9 +219,7 @@ impl<'a> Life<'a> {
         self.asked_first = self.ended.is_none();
         let span = u64::try_from(self.order.grace.span.0).unwrap_or(0);
         self.deadline = Some(Instant::now() + Duration::from_nanos(span));
-        if let Some(signal) = Signal::from_named_raw(self.order.grace.signal) {
-            let _ = rustix::process::kill_process_group(self.main, signal);
-        }
+        signals::send_to_group(self.main, self.order.grace.signal);
     }
 
     fn is_to_be_killed(&self) -> bool {
