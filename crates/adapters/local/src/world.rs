@@ -7,6 +7,7 @@
 
 use crate::keeper::{Keeper, Message};
 use consort_agent::discover::Inventory;
+use consort_agent::health::HealthWatch;
 use consort_agent::launch::{self, ShimProgram};
 use consort_types::{
     AllocationId, Capabilities, Desired, Illness, Input, JobSpec, NodeId, Time, Work, Works, World,
@@ -18,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// What a local world needs to know.
 #[derive(Clone)]
@@ -48,6 +50,7 @@ pub struct LocalWorld {
     log_dir: PathBuf,
     node: NodeId,
     thread: Option<JoinHandle<()>>,
+    health: Option<HealthWatch>,
 }
 
 /// What has happened and was not yet taken.
@@ -80,7 +83,7 @@ impl LocalWorld {
         let (log_dir, node) = (setup.log_dir.clone(), setup.node);
         let mut keeper = Keeper::new(setup, inbox, bell.clone(), news.clone())?;
         let thread = std::thread::Builder::new().name("local-world".into()).spawn(move || keeper.run())?;
-        Ok(Self { messages, bell, news, log_dir, node, thread: Some(thread) })
+        Ok(Self { messages, bell, news, log_dir, node, thread: Some(thread), health: None })
     }
 
     /// Everything that is desired has been told since this world was opened: whatever else is found in the run folder is
@@ -97,6 +100,14 @@ impl LocalWorld {
     /// Which devices are ill, by position in the inventory; all others are well.
     pub fn report_health(&mut self, ill: Vec<Illness>) {
         self.news.push(Input::DeviceHealth { node: self.node, ill });
+    }
+
+    /// Watches the devices from now on, and reports those that fall ill or get well. Nothing happens where there is
+    /// nothing that can be watched.
+    pub fn watch_health(&mut self, inventory: &Inventory, nvidia_library: Option<PathBuf>, every: Duration) {
+        let (news, node) = (self.news.clone(), self.node);
+        let report = move |ill| news.push(Input::DeviceHealth { node, ill });
+        self.health = HealthWatch::start(inventory, nvidia_library, every, report);
     }
 
     /// Where the output of a worker goes.

@@ -63,7 +63,7 @@ impl Confinement {
     pub fn enter(&self) -> io::Result<()> {
         self.groups.enter()?;
         for (resource, limit) in &self.limits {
-            setrlimit(*resource, limit.clone())?;
+            setrlimit(*resource, *limit)?;
         }
         if let Some(cpus) = &self.cpus {
             // A processor that was taken away from this machine since is no reason not to run.
