@@ -68,7 +68,7 @@ impl News {
 
 impl LocalWorld {
     /// Opens the run folder. Nothing is started, stopped or reported before something is desired.
-    pub fn open(setup: Setup) -> io::Result<Self> {
+    pub fn open(mut setup: Setup) -> io::Result<Self> {
         let told = |what: &str, path: &Path, error: io::Error| {
             io::Error::new(
                 error.kind(),
@@ -77,6 +77,9 @@ impl LocalWorld {
         };
         std::fs::create_dir_all(&setup.run_dir).map_err(|error| told("run", &setup.run_dir, error))?;
         std::fs::create_dir_all(&setup.log_dir).map_err(|error| told("log", &setup.log_dir, error))?;
+        // Shims work elsewhere, so that a path from here would lead them astray.
+        setup.run_dir = setup.run_dir.canonicalize()?;
+        setup.log_dir = setup.log_dir.canonicalize()?;
         let news = Arc::new(News { inputs: Mutex::default(), wake: setup.wake.clone() });
         let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let (messages, inbox) = channel();
