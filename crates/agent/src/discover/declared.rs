@@ -163,6 +163,14 @@ mod tests {
     }
 
     #[test]
+    fn the_example_in_the_reference_can_be_read() {
+        let text = include_str!("../../../../docs/files.md");
+        let example =
+            text.split("```devices.yaml\n").nth(1).and_then(|part| part.split("```").next()).unwrap();
+        assert_eq!(Declared::parse("files.md", example).unwrap().devices.len(), 2);
+    }
+
+    #[test]
     fn faults_name_the_place_and_the_field() {
         assert_eq!(
             fault("discover: [gpu]"),
