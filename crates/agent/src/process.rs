@@ -95,19 +95,20 @@ pub fn kill_descendants() -> usize {
 /// Everything a worker runs carries the folder of its slot under this name, unless it takes pains to lose it.
 pub const MARK: &str = "CONSORT_SLOT";
 
-/// What a worker left behind when its shim died: kills it. Says how many there were; the caller looks again until
-/// there are none.
+/// What a worker left behind when its shim died: kills it, and says who it was; the caller looks again until there is
+/// nobody. One that is dying has lost its environment and may still hold its devices, so that those who were killed
+/// have to be waited for by name.
 ///
 /// The kernel does not give a number to a new process while it still names a session, so whoever is in the session
 /// of the dead shim is of that worker, unless it says otherwise itself.
-pub fn kill_leftovers(shim: &Identity, slot: &Path) -> usize {
+pub fn kill_leftovers(shim: &Identity, slot: &Path) -> Vec<Identity> {
     if shim.boot != boot() {
-        return 0;
+        return Vec::new();
     }
     let prefix = [MARK.as_bytes(), b"="].concat();
     let mark = [&prefix, slot.as_os_str().as_encoded_bytes()].concat();
     let reused = look(shim.pid).is_some_and(|found| found.born != shim.born);
-    let mut killed = 0;
+    let mut killed = Vec::new();
     for (pid, found) in all() {
         if found.is_over() || found.born < shim.born || pid == rustix::process::getpid().as_raw_pid() {
             continue;
@@ -117,7 +118,7 @@ pub fn kill_leftovers(shim: &Identity, slot: &Path) -> usize {
         let of_session = found.session == shim.pid && !reused;
         if marked.map_or(of_session, |own| own == mark) {
             kill(pid);
-            killed += 1;
+            killed.push(Identity { pid, born: found.born, boot: shim.boot.clone() });
         }
     }
     killed

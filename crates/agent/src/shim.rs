@@ -21,7 +21,7 @@ use crate::process::{self, Identity};
 use crate::status::{self, Claim, Exited, Held, Record, Started};
 use confine::Confinement;
 use log::Log;
-use rustix::process::{set_child_subreaper, setsid};
+use rustix::process::{Pid, getppid, set_child_subreaper, setsid};
 use signals::Signals;
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -71,6 +71,7 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ! {
 fn run(slot: &Slot) -> Result<(), Left> {
     // First of all, so that no request to stop can hit us halfway: until here it kills us, and nothing has begun.
     let signals = Signals::hold().map_err(|_| Left::Called)?;
+    let daemon = getppid();
     // Fails only if we lead a group already, and then nobody above sends us signals by accident either.
     let _ = setsid();
     let _ = set_child_subreaper(Some(rustix::process::getpid()));
@@ -93,25 +94,35 @@ fn run(slot: &Slot) -> Result<(), Left> {
     let exited = watch::live(slot, &order, &confinement, &signals, &mut log);
     log.finish();
     confinement.remove();
-    write_down(&mut held, exited);
+    write_down(&mut held, exited, daemon);
     Ok(())
 }
 
-/// Ends whatever a worker left when its shim died. True once nothing is left; until then it is to be called again.
-pub fn clear(left: &Started, slot: &Slot) -> bool {
-    let found = groups::kill_all(&left.groups) + process::kill_leftovers(&left.shim, slot.folder());
-    if found == 0 {
+/// Ends whatever a worker left when its shim died. True once nothing is left; until then it is to be called again, with
+/// the same list of those who were killed and may not be gone yet.
+pub fn clear(left: &Started, slot: &Slot, dying: &mut Vec<Identity>) -> bool {
+    let grouped = groups::kill_all(&left.groups);
+    dying.extend(process::kill_leftovers(&left.shim, slot.folder()));
+    dying.retain(Identity::is_alive);
+    let nobody = grouped == 0 && dying.is_empty();
+    if nobody {
         groups::remove(&left.groups);
     }
-    found == 0
+    nobody
 }
 
 /// A full disk must not turn an ending into a death without a word, so it is tried for a while. What is left to the
 /// daemon then is to see that the shim is gone.
-fn write_down(held: &mut Held, exited: Exited) {
+///
+/// While the daemon that started us is there it puts the ending into its own journal within moments, and waiting for
+/// the disk here would only make every short job as slow as the disk. Once it is away nobody knows for how long.
+fn write_down(held: &mut Held, exited: Exited, daemon: Option<Pid>) {
     for _ in 0..50 {
         if held.append(&Record::Exited(exited)).is_ok() {
-            let _ = held.sync();
+            let is_there = daemon.is_some_and(|daemon| !daemon.is_init()) && getppid() == daemon;
+            if !is_there {
+                let _ = held.sync();
+            }
             return;
         }
         std::thread::sleep(Duration::from_millis(100));

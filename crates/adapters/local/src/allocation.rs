@@ -11,6 +11,7 @@
 
 use crate::outcome::End;
 use consort_agent::launch::{Order, Slot};
+use consort_agent::process::Identity;
 use consort_types::AllocationId;
 use rustix::fd::OwnedFd;
 use std::process::Child;
@@ -43,6 +44,8 @@ pub(crate) struct Member {
     pub tries: u32,
     /// How the last of them left, if it left without a record.
     pub left: Option<String>,
+    /// What its shim left behind when it died: killed, and perhaps not gone yet.
+    pub dying: Vec<Identity>,
 }
 
 /// What is known of one worker.
@@ -113,7 +116,7 @@ impl Allocation {
 impl Member {
     pub fn new(slot: Slot, fresh: bool) -> Self {
         let state = if fresh { State::Fresh } else { State::Unsettled };
-        Self { slot, state, tries: 0, left: None }
+        Self { slot, state, tries: 0, left: None, dying: Vec::new() }
     }
 
     /// Its shim has taken the slot, or had.

@@ -54,7 +54,7 @@ impl Keeper {
             }
             Ok(Sight::Live(started)) => self.adopt(allocation, rank, &started.shim),
             Ok(Sight::Orphaned(started)) => {
-                if shim::clear(&started, &member.slot) {
+                if shim::clear(&started, &member.slot, &mut member.dying) {
                     member.state = State::Over(End::Lost);
                 }
             }
