@@ -56,7 +56,8 @@ impl Feed {
         let mut submitted = batch.works.iter().peekable();
         for (position, event) in (first..).zip(&batch.events) {
             begins.push(sent.len() as u32);
-            let job = submitted.next_if(|(_, submission)| submission.position == position).map(|(job, _)| *job);
+            let job =
+                submitted.next_if(|(_, submission)| submission.position == position).map(|(job, _)| *job);
             write(&mut sent, position, event, job);
         }
         let last = first + batch.events.len() as u64 - 1;

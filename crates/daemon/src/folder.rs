@@ -20,7 +20,8 @@ impl Folder {
         made.map_err(|error| Fault::at(path, &error))?;
         let path = path.canonicalize().map_err(|error| Fault::at(path, &error))?;
         let file = path.join("lock");
-        let lock = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&file);
+        let lock =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&file);
         let mut lock = lock.map_err(|error| Fault::at(&file, &error))?;
         if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
             let mut who = String::new();

@@ -28,7 +28,10 @@ impl<'a> Introduction<'a> {
     /// Says something.
     pub fn say(&mut self, input: Input) -> Result<(), Fault> {
         let event = self.scheduler.accept(clock::wall(), input).map_err(|refusal| {
-            Fault::new(format!("this machine does not go with what the journal knows: {}", refusal.subject), refusal.remedy)
+            Fault::new(
+                format!("this machine does not go with what the journal knows: {}", refusal.subject),
+                refusal.remedy,
+            )
         })?;
         self.scheduler.apply(&event);
         self.batch.ended.extend(self.scheduler.take_ended());
@@ -38,7 +41,8 @@ impl<'a> Introduction<'a> {
 
     /// The topology, while there is no node yet.
     pub fn settings(&mut self, settings: Settings) -> Result<(), Fault> {
-        match self.scheduler.view().nodes().next().is_none() && *self.scheduler.view().settings() != settings {
+        match self.scheduler.view().nodes().next().is_none() && *self.scheduler.view().settings() != settings
+        {
             true => self.say(Input::Configure(settings)),
             false => Ok(()),
         }
@@ -47,7 +51,8 @@ impl<'a> Introduction<'a> {
     /// A kind of device. Memory that a new driver counts differently is not worth refusing to start for: what nodes
     /// rely on stays, and a note says so.
     pub fn kind(&mut self, kind: KindSpec, notes: &mut Vec<String>) -> Result<(), Fault> {
-        let known = self.scheduler.view().kinds().find(|(_, known)| known.name == kind.name).map(|(_, k)| k.clone());
+        let known =
+            self.scheduler.view().kinds().find(|(_, known)| known.name == kind.name).map(|(_, k)| k.clone());
         match known {
             Some(known) if known == kind => Ok(()),
             Some(known) if self.scheduler.accept(clock::wall(), Input::SetKind(kind.clone())).is_err() => {

@@ -24,7 +24,7 @@ mod tables;
 
 use crate::fault::Fault;
 use acknowledged::Acknowledged;
-use consort_sched::{Ended, Policy, Saved, Scheduler};
+use consort_sched::{Ended, Policy, Scheduler};
 use consort_types::{Capabilities, Event, JobId, JobSpec, Work};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
@@ -123,9 +123,14 @@ impl Journal {
     ) -> Result<(Scheduler, u64), Fault> {
         let last = tables::last_position(&self.connection)?;
         let mut scheduler = match snapshot::read(&self.folder) {
-            Ok(Some(saved)) if saved.seen() <= last => Scheduler::restore(policy.clone(), capabilities, saved),
+            Ok(Some(saved)) if saved.seen() <= last => {
+                Scheduler::restore(policy.clone(), capabilities, saved)
+            }
             Ok(Some(saved)) => {
-                notes.push(format!("the snapshot of event {} is ahead of the journal and was not used", saved.seen()));
+                notes.push(format!(
+                    "the snapshot of event {} is ahead of the journal and was not used",
+                    saved.seen()
+                ));
                 Scheduler::new(policy.clone(), capabilities)
             }
             Ok(None) => Scheduler::new(policy.clone(), capabilities),
@@ -183,18 +188,20 @@ impl Journal {
     }
 }
 
-/// Rebuilds the state from a data directory that may be in use: from the first event, without a snapshot.
+/// Rebuilds the state from a data directory that may be in use: from the first event, without a snapshot. `seen` is told
+/// the position of each event, how many there are, and the event.
 pub fn replay(
     folder: &Path,
     policy: Arc<dyn Policy>,
     capabilities: Capabilities,
-    seen: &mut dyn FnMut(u64, &Event, &Scheduler),
+    seen: &mut dyn FnMut(u64, u64, &Event),
 ) -> Result<Scheduler, Fault> {
     let shelf = Shelf::open(&folder.join(FILE))?;
+    let last = shelf.last()?;
     let mut scheduler = Scheduler::new(policy, capabilities);
     let end = shelf.each_event(0, |position, event| {
         scheduler.apply(&event);
-        seen(position, &event, &scheduler);
+        seen(position, last, &event);
         scheduler.forget_outboxes();
     })?;
     match end {
@@ -209,7 +216,9 @@ pub fn replay(
 /// Looks up what jobs run, for worlds that have to start it.
 impl consort_types::Works for Shelf {
     fn find(&self, job: JobId) -> Result<(Arc<JobSpec>, Arc<Work>), String> {
-        self.work(job).map_err(|fault| fault.to_string())?.ok_or_else(|| format!("nobody knows what job {job} runs"))
+        self.work(job)
+            .map_err(|fault| fault.to_string())?
+            .ok_or_else(|| format!("nobody knows what job {job} runs"))
     }
 }
 
@@ -218,4 +227,3 @@ pub fn is_due(saved: u64, seen: u64) -> bool {
     const EVERY: u64 = 50_000;
     seen >= saved + EVERY
 }
-

@@ -119,11 +119,26 @@ impl Meters {
         put("gauge", "consort_devices_used", "Devices in use, wholly or in part.", gauges.devices.1 as f64);
         put("gauge", "consort_devices_ill", "Devices that must not be used.", gauges.devices.2 as f64);
         put("gauge", "consort_journal_position", "Events in the journal.", gauges.position as f64);
-        put("gauge", "consort_journal_full", "1 while the journal's disk has no room.", f64::from(self.is_full()));
-        put("gauge", "consort_event_streams", "Clients that follow events.", self.streams.load(Relaxed) as f64);
+        put(
+            "gauge",
+            "consort_journal_full",
+            "1 while the journal's disk has no room.",
+            f64::from(self.is_full()),
+        );
+        put(
+            "gauge",
+            "consort_event_streams",
+            "Clients that follow events.",
+            self.streams.load(Relaxed) as f64,
+        );
         put("counter", "consort_jobs_submitted_total", "Jobs accepted.", self.submitted.load(Relaxed) as f64);
         put("counter", "consort_jobs_ended_total", "Jobs that ended.", self.ended.load(Relaxed) as f64);
-        put("counter", "consort_requests_refused_total", "Requests refused.", self.refused.load(Relaxed) as f64);
+        put(
+            "counter",
+            "consort_requests_refused_total",
+            "Requests refused.",
+            self.refused.load(Relaxed) as f64,
+        );
         put("counter", "consort_events_total", "Events committed.", self.events.load(Relaxed) as f64);
         put("counter", "consort_plans_total", "Plans made.", self.plans.load(Relaxed) as f64);
         let planning = self.plan_ns.load(Relaxed) as f64 / 1e9;

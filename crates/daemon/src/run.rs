@@ -81,7 +81,9 @@ struct Scribe {
 
 impl Watch for Scribe {
     fn event(&mut self, event: &Event, _scheduler: &Scheduler) {
-        if let Fact::Accepted(Input::Ended { allocation, .. } | Input::StartRefused { allocation, .. }) = event.fact {
+        if let Fact::Accepted(Input::Ended { allocation, .. } | Input::StartRefused { allocation, .. }) =
+            event.fact
+        {
             self.over.push(allocation);
         }
         self.batch.events.push(event.clone());
@@ -215,7 +217,9 @@ impl<W: World> Run<W> {
                 Err(NotCommitted::Broken(fault)) => return Err(fault),
                 Err(NotCommitted::Full) => {
                     if !self.meters.set_full(true) {
-                        tracing::error!("there is no room for the journal: nothing new is accepted until there is");
+                        tracing::error!(
+                            "there is no room for the journal: nothing new is accepted until there is"
+                        );
                     }
                     self.while_full()?;
                 }
@@ -244,7 +248,10 @@ impl<W: World> Run<W> {
                 Ok(Letter::News) => self.letters.remember_news(),
                 Ok(Letter::Stop) | Err(RecvTimeoutError::Disconnected) => {
                     let what = "there is no room for the journal, and the last batch was not written";
-                    return Err(Fault::new(what, "free some space and start again; what was answered is safe"));
+                    return Err(Fault::new(
+                        what,
+                        "free some space and start again; what was answered is safe",
+                    ));
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -275,7 +282,9 @@ struct Snapshots {
 impl Snapshots {
     fn perhaps(&mut self, scheduler: &Scheduler, folder: &std::path::Path) {
         let seen = scheduler.view().seen();
-        if !journal::is_due(self.saved, seen) || self.writing.as_ref().is_some_and(|writing| !writing.is_finished()) {
+        if !journal::is_due(self.saved, seen)
+            || self.writing.as_ref().is_some_and(|writing| !writing.is_finished())
+        {
             return;
         }
         self.saved = seen;

@@ -109,7 +109,8 @@ pub(crate) fn serve<W>(options: &Options, assembly: Assembly<W>, host: Arc<dyn H
 where
     W: World + Halt + Send + 'static,
 {
-    let Assembly { mut folder, listener, journal, scheduler, world, site, mailbox, letters, notes } = assembly;
+    let Assembly { mut folder, listener, journal, scheduler, world, site, mailbox, letters, notes } =
+        assembly;
     let address = listener.local_addr().map_err(|error| Fault::new(error.to_string(), "try again"))?;
     let url = format!("http://{address}");
     folder.sign(&url);
@@ -153,7 +154,8 @@ where
         let _ = gone.send(());
         end
     });
-    let thread = thread.map_err(|error| Fault::new(format!("no thread: {error}"), "raise the limit on processes"))?;
+    let thread =
+        thread.map_err(|error| Fault::new(format!("no thread: {error}"), "raise the limit on processes"))?;
     let workers = runtime()?.block_on(answer(listener, desk, host, ready, asked_to_go, loop_gone));
     let _ = mailbox.send(Letter::Stop);
     drop(mailbox);
@@ -214,7 +216,8 @@ async fn answer(
 /// Waits for a signal that ends us, and asks what becomes of the work.
 async fn signals(desk: Arc<Desk>, host: Arc<dyn Host>) -> Workers {
     use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut interrupt), Ok(mut terminate)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    let (Ok(mut interrupt), Ok(mut terminate)) =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
     else {
         return std::future::pending().await;
     };

@@ -43,14 +43,17 @@ fn accepted(input: &Input) -> Told {
             plain("foreign-use", format!("{used} of {} devices of {node} are in use by others", shares.len()))
         }
         Input::DeviceHealth { node, ill } => {
-            let ill: Vec<String> = ill.iter().map(|one| format!("device {} ({})", one.device, one.why)).collect();
+            let ill: Vec<String> =
+                ill.iter().map(|one| format!("device {} ({})", one.device, one.why)).collect();
             let text = match ill.is_empty() {
                 true => format!("all devices of {node} are well"),
                 false => format!("of {node} are ill: {}", ill.join(", ")),
             };
             plain("device-health", text)
         }
-        Input::Started(id) => about("started", id.ask.job, format!("job {} is up, attempt {}", id.ask, id.attempt)),
+        Input::Started(id) => {
+            about("started", id.ask.job, format!("job {} is up, attempt {}", id.ask, id.attempt))
+        }
         Input::StartRefused { allocation: id, why } => {
             about("start-refused", id.ask.job, format!("job {} could not be started: {why}", id.ask))
         }

@@ -98,7 +98,7 @@ fn forgotten_folders_go_and_logs_stay() {
     let id = house.start(1, sh("echo hello"));
     house.ended(id);
     assert!(house.slot(id, 0).folder().exists());
-    house.world.as_mut().unwrap().forget(id);
+    house.world.as_mut().unwrap().settled(&[id]);
     house::within("removal", || (!house.slot(id, 0).folder().parent().unwrap().exists()).then_some(()));
     assert_eq!(house.log(id, 0), "hello\n");
 }

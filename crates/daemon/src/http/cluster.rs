@@ -59,7 +59,8 @@ pub(super) async fn undrain(State(desk): State<Arc<Desk>>, Path(name): Path<Stri
 
 /// A body that is a shape.
 pub(super) fn parsed<T: DeserializeOwned>(body: &Bytes) -> Result<T, Trouble> {
-    serde_json::from_slice(body).map_err(|error| Trouble::unreadable(format!("the body is not what is expected: {error}")))
+    serde_json::from_slice(body)
+        .map_err(|error| Trouble::unreadable(format!("the body is not what is expected: {error}")))
 }
 
 pub(super) async fn set_queue(

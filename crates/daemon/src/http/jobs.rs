@@ -22,21 +22,28 @@ type Answer<T> = Result<T, Trouble>;
 /// A job id in a path.
 pub(super) fn id(text: &str) -> Answer<JobId> {
     let number = text.parse().ok().filter(|&number: &u64| number > 0);
-    number.map(JobId).ok_or_else(|| Trouble::not_there(format!("{text} is not the id of a job; ids count from 1")))
+    number
+        .map(JobId)
+        .ok_or_else(|| Trouble::not_there(format!("{text} is not the id of a job; ids count from 1")))
 }
 
 pub(super) fn never_there(id: JobId) -> Trouble {
     Trouble::not_there(format!("there is no job {id}; `consort jobs --all` lists those there are"))
 }
 
-pub(super) async fn submit(State(desk): State<Arc<Desk>>, headers: HeaderMap, body: Bytes) -> Answer<Response> {
+pub(super) async fn submit(
+    State(desk): State<Arc<Desk>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Answer<Response> {
     let began = Instant::now();
     let around = job_file::Around { now: crate::clock::wall(), workdir: "/" };
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("");
     let read = match kind.contains("json") {
         true => job_file::read_json("job", &body, &around),
         false => {
-            let text = std::str::from_utf8(&body).map_err(|_| Trouble::unreadable("a job file is text in UTF-8"))?;
+            let text =
+                std::str::from_utf8(&body).map_err(|_| Trouble::unreadable("a job file is text in UTF-8"))?;
             job_file::read("job", text, &around)
         }
     };
@@ -68,7 +75,10 @@ pub(super) fn flag(value: &Option<String>) -> bool {
 /// Rows of one answer.
 const MOST: usize = 10_000;
 
-pub(super) async fn list(State(desk): State<Arc<Desk>>, query: Result<Query<Listing>, axum::extract::rejection::QueryRejection>) -> Answer<Response> {
+pub(super) async fn list(
+    State(desk): State<Arc<Desk>>,
+    query: Result<Query<Listing>, axum::extract::rejection::QueryRejection>,
+) -> Answer<Response> {
     let Query(listing) = query.map_err(|error| Trouble::unreadable(error.body_text()))?;
     let states = states(listing.state.as_deref())?;
     let limit = listing.limit.unwrap_or(1_000).clamp(1, MOST);
@@ -117,7 +127,9 @@ async fn row(desk: &Arc<Desk>, id: JobId) -> Answer<Job> {
         .await?;
     match living {
         Some(row) => Ok(row),
-        None => desk.read(move |shelf| shelf.ended(id)).await?.map(|r| r.row()).ok_or_else(|| never_there(id)),
+        None => {
+            desk.read(move |shelf| shelf.ended(id)).await?.map(|r| r.row()).ok_or_else(|| never_there(id))
+        }
     }
 }
 
@@ -165,7 +177,8 @@ fn commands(work: &Work) -> Vec<String> {
     let told = |command: &Command| match command {
         Command::Program(words) => words.join(" "),
         Command::Script { text, arguments } => {
-            let first = text.lines().find(|line| !line.trim().is_empty() && !line.starts_with('#')).unwrap_or("");
+            let first =
+                text.lines().find(|line| !line.trim().is_empty() && !line.starts_with('#')).unwrap_or("");
             let rest = if text.lines().count() > 1 { " ..." } else { "" };
             [first, rest, " ", &arguments.join(" ")].concat().trim_end().to_string()
         }
@@ -173,7 +186,10 @@ fn commands(work: &Work) -> Vec<String> {
     work.stages.iter().flat_map(|stage| &stage.commands).map(told).collect()
 }
 
-pub(super) async fn explain(State(desk): State<Arc<Desk>>, Path(text): Path<String>) -> Answer<Json<Explanation>> {
+pub(super) async fn explain(
+    State(desk): State<Arc<Desk>>,
+    Path(text): Path<String>,
+) -> Answer<Json<Explanation>> {
     let id = id(&text)?;
     if let Some(found) = desk.look(move |scheduler, now| rows::explanation(scheduler, now, id)).await? {
         return Ok(Json(found));
@@ -182,7 +198,13 @@ pub(super) async fn explain(State(desk): State<Arc<Desk>>, Path(text): Path<Stri
     let name = record.spec.name.clone();
     let sentence = format!("Job {id} ({name}) {}: {}.", record.state(), record.why);
     let ran = format!("It waited {} and ran {}.", record.waited, record.served);
-    Ok(Json(Explanation { id: id.0, name, state: record.state(), sentences: vec![sentence, ran], asks: vec![] }))
+    Ok(Json(Explanation {
+        id: id.0,
+        name,
+        state: record.state(),
+        sentences: vec![sentence, ran],
+        asks: vec![],
+    }))
 }
 
 async fn act(desk: Arc<Desk>, text: &str, input: fn(JobId) -> Input) -> Answer<Json<Job>> {

@@ -33,12 +33,16 @@ impl Trouble {
 
     /// Too much at once, or on the way out.
     pub fn busy() -> Self {
-        Self::said(StatusCode::SERVICE_UNAVAILABLE, "the server takes no requests just now; try again in a moment")
+        Self::said(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the server takes no requests just now; try again in a moment",
+        )
     }
 
     /// No room on the disk.
     pub fn full() -> Self {
-        let error = "the disk of the journal is full and nothing new is accepted; free some space, then try again";
+        let error =
+            "the disk of the journal is full and nothing new is accepted; free some space, then try again";
         Self::said(StatusCode::SERVICE_UNAVAILABLE, error)
     }
 

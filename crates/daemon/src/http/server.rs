@@ -48,7 +48,8 @@ pub(super) async fn shutdown(State(desk): State<Arc<Desk>>, body: Bytes) -> Resu
 }
 
 pub(super) async fn metrics(State(desk): State<Arc<Desk>>) -> Result<Response, Trouble> {
-    let (gauges, devices) = desk.look(|scheduler, _| (rows::gauges(scheduler), rows::devices(scheduler))).await?;
+    let (gauges, devices) =
+        desk.look(|scheduler, _| (rows::gauges(scheduler), rows::devices(scheduler))).await?;
     let mut text = desk.meters.text(&gauges);
     type Part = fn(&crate::site::Reading) -> Option<f64>;
     let parts: [(&str, &str, Part); 4] = [
@@ -64,12 +65,18 @@ pub(super) async fn metrics(State(desk): State<Arc<Desk>>) -> Result<Response, T
     let readings: Vec<_> =
         devices.iter().map(|device| (device, desk.site.reading(&device.node, device.index))).collect();
     for (name, about, part) in parts {
-        let told: Vec<_> = readings.iter().filter_map(|(device, reading)| Some((device, part(reading)?))).collect();
+        let told: Vec<_> =
+            readings.iter().filter_map(|(device, reading)| Some((device, part(reading)?))).collect();
         if !told.is_empty() {
             let _ = writeln!(text, "# HELP {name} {about}\n# TYPE {name} gauge");
         }
         for (device, value) in told {
-            let _ = writeln!(text, "{name}{{device=\"{}\",kind=\"{}\"}} {value}", device.index, label(&device.kind));
+            let _ = writeln!(
+                text,
+                "{name}{{device=\"{}\",kind=\"{}\"}} {value}",
+                device.index,
+                label(&device.kind)
+            );
         }
     }
     let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];

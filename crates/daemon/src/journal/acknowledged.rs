@@ -18,7 +18,8 @@ pub(super) struct Acknowledged {
 impl Acknowledged {
     pub fn open(folder: &Path) -> Result<Self, Fault> {
         let path = folder.join("journal.acknowledged");
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path);
+        let file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path);
         let file = file.map_err(|error| Fault::at(&path, &error))?;
         let mut bytes = [0; 12];
         let position = match file.read_exact_at(&mut bytes, 0) {

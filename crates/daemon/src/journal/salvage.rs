@@ -18,7 +18,9 @@ pub(super) fn salvage(path: &Path) -> Result<String, Fault> {
         let from = path.with_file_name(format!("{}{suffix}", super::FILE));
         let to = aside.with_file_name(format!("{}{suffix}", name(&aside)));
         match fs::rename(&from, &to) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Fault::at(&from, &error)),
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Fault::at(&from, &error));
+            }
             _ => {}
         }
     }
@@ -55,7 +57,9 @@ fn carry_events(old: &Connection, new: &Connection) -> Result<u64, Fault> {
         let mut insert = transaction.prepare("INSERT INTO event VALUES (?1, ?2, ?3)")?;
         let _ = tables::each_event(old, 0, |position, event| {
             let body = super::bytes::write(&event);
-            if position == last + 1 && insert.execute(params![position as i64, crc32fast::hash(&body), body]).is_ok() {
+            if position == last + 1
+                && insert.execute(params![position as i64, crc32fast::hash(&body), body]).is_ok()
+            {
                 last = position;
             }
         });
@@ -65,7 +69,13 @@ fn carry_events(old: &Connection, new: &Connection) -> Result<u64, Fault> {
 }
 
 /// Copies the rows of a table as far as they can be read.
-fn carry(old: &Connection, new: &Connection, table: &str, width: usize, upto: Option<u64>) -> Result<u64, Fault> {
+fn carry(
+    old: &Connection,
+    new: &Connection,
+    table: &str,
+    width: usize,
+    upto: Option<u64>,
+) -> Result<u64, Fault> {
     let transaction = new.unchecked_transaction()?;
     let mut copied = 0;
     {
@@ -75,7 +85,8 @@ fn carry(old: &Connection, new: &Connection, table: &str, width: usize, upto: Op
         let mut statement = old.prepare(&format!("SELECT * FROM {table}{behind}"))?;
         let mut rows = statement.query([])?;
         while let Ok(Some(row)) = rows.next() {
-            let values: Result<Vec<rusqlite::types::Value>, _> = (0..width).map(|column| row.get(column)).collect();
+            let values: Result<Vec<rusqlite::types::Value>, _> =
+                (0..width).map(|column| row.get(column)).collect();
             let Ok(values) = values else { break };
             copied += insert.execute(rusqlite::params_from_iter(values))? as u64;
         }

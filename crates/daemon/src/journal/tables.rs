@@ -84,7 +84,11 @@ pub(super) fn open(path: &Path) -> Result<Connection, Unreadable> {
     }
     connection.execute_batch(TABLES)?;
     connection.pragma_update(None, "user_version", FORMAT)?;
-    connection.query_row("SELECT count(*) FROM (SELECT position FROM event ORDER BY position DESC LIMIT 16)", [], |_| Ok(()))?;
+    connection.query_row(
+        "SELECT count(*) FROM (SELECT position FROM event ORDER BY position DESC LIMIT 16)",
+        [],
+        |_| Ok(()),
+    )?;
     Ok(connection)
 }
 
@@ -102,8 +106,8 @@ pub(super) fn each_event(
     behind: u64,
     mut each: impl FnMut(u64, Event),
 ) -> Result<Option<Torn>, Fault> {
-    let mut statement =
-        connection.prepare("SELECT position, checksum, body FROM event WHERE position > ?1 ORDER BY position")?;
+    let mut statement = connection
+        .prepare("SELECT position, checksum, body FROM event WHERE position > ?1 ORDER BY position")?;
     let mut rows = statement.query([behind as i64])?;
     let mut expected = behind + 1;
     loop {
@@ -141,9 +145,10 @@ pub(super) fn drop_after(connection: &mut Connection, kept: u64, folder: &Path) 
     let transaction = connection.transaction()?;
     let mut dropped = 0;
     {
-        let mut file = OpenOptions::new().append(true).create(true).open(&path).map_err(|e| Fault::at(&path, &e))?;
-        let mut statement = transaction
-            .prepare("SELECT position, body FROM event WHERE position > ?1 ORDER BY position")?;
+        let mut file =
+            OpenOptions::new().append(true).create(true).open(&path).map_err(|e| Fault::at(&path, &e))?;
+        let mut statement =
+            transaction.prepare("SELECT position, body FROM event WHERE position > ?1 ORDER BY position")?;
         let mut rows = statement.query([kept as i64])?;
         while let Ok(Some(row)) = rows.next() {
             dropped += 1;
@@ -202,15 +207,17 @@ pub(super) fn commit(connection: &mut Connection, last: u64, batch: &Batch) -> R
 /// Puts one job that has ended into the history.
 pub(super) fn keep(connection: &Connection, record: &history::Record) -> Result<(), rusqlite::Error> {
     let spec = &record.spec;
-    connection.prepare_cached("INSERT OR REPLACE INTO history VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?.execute(params![
-        record.job.0 as i64,
-        spec.name,
-        spec.tenant,
-        spec.queue,
-        record.state().word(),
-        record.ended.0,
-        json(record)
-    ])?;
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO history VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?
+        .execute(params![
+            record.job.0 as i64,
+            spec.name,
+            spec.tenant,
+            spec.queue,
+            record.state().word(),
+            record.ended.0,
+            json(record)
+        ])?;
     Ok(())
 }
 
@@ -234,7 +241,10 @@ impl Shelf {
     /// Opens it for reading only.
     pub fn open(path: &Path) -> Result<Self, Fault> {
         if !path.exists() {
-            return Err(Fault::new(format!("there is no journal at {}", path.display()), "name a data directory"));
+            return Err(Fault::new(
+                format!("there is no journal at {}", path.display()),
+                "name a data directory",
+            ));
         }
         let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         connection.busy_timeout(std::time::Duration::from_secs(5))?;
@@ -247,6 +257,11 @@ impl Shelf {
 
     fn hold(&self) -> MutexGuard<'_, Connection> {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// The position of the last event.
+    pub fn last(&self) -> Result<u64, Fault> {
+        last_position(&self.hold())
     }
 
     /// Every event behind a position, in order.
@@ -266,7 +281,8 @@ impl Shelf {
         while let Some(row) = rows.next()? {
             let body = row.get_ref(1)?.as_blob().unwrap_or_default();
             let event = bytes::read(body);
-            let event = event.map_err(|why| Fault::new(format!("an event {why}"), "look at the disk it is on"))?;
+            let event =
+                event.map_err(|why| Fault::new(format!("an event {why}"), "look at the disk it is on"))?;
             let job = row.get::<_, Option<i64>>(2)?.map(|job| JobId(job as u64));
             events.push((row.get::<_, i64>(0)? as u64, event, job));
         }
@@ -295,7 +311,10 @@ impl Shelf {
             .query_row([position], |row| row.get(0))?;
         match bytes::read(&body) {
             Ok(Event { fact: Fact::Accepted(Input::Submit(spec)), .. }) => Ok(Some((spec, Arc::new(work)))),
-            _ => Err(Fault::new(format!("the submission of job {job} cannot be read"), "look at the disk it is on")),
+            _ => Err(Fault::new(
+                format!("the submission of job {job} cannot be read"),
+                "look at the disk it is on",
+            )),
         }
     }
 

@@ -57,7 +57,8 @@ impl Reasons {
         let told = reason.told(now).to_string();
         if !is_backing_off {
             // What stands first may be about to start; that does not hold for those behind it.
-            let shared = matches!(reason, Reason::NoRoom { .. } | Reason::Ceiling { .. } | Reason::Behind { .. });
+            let shared =
+                matches!(reason, Reason::NoRoom { .. } | Reason::Ceiling { .. } | Reason::Behind { .. });
             self.0.insert(group, (job, if shared { told.clone() } else { String::new() }));
         }
         told
@@ -121,7 +122,8 @@ fn state_of(scheduler: &Scheduler, job: &JobView<'_>) -> State {
 /// Devices that a job asks for at its smallest.
 pub fn least_devices(spec: &JobSpec) -> u64 {
     let stage = |stage: &StageSpec| -> u64 {
-        let least = |role: &Role| u64::from(role.count.min) * u64::from(role.shapes.first().map_or(0, |s| s.devices));
+        let least =
+            |role: &Role| u64::from(role.count.min) * u64::from(role.shapes.first().map_or(0, |s| s.devices));
         stage.roles.iter().map(least).sum()
     };
     spec.stages.iter().map(stage).max().unwrap_or(0)
@@ -150,9 +152,9 @@ pub fn row(scheduler: &Scheduler, now: Time, job: &JobView<'_>, reasons: &mut Re
         exit_code: None,
         priority: spec.priority,
         qos: spec.qos.to_string(),
-        attempts: sum(AskView::attempt),
-        preemptions: sum(AskView::preemptions),
-        restarts: sum(AskView::restarts),
+        attempts: sum(|ask| ask.attempt()),
+        preemptions: sum(|ask| ask.preemptions()),
+        restarts: sum(|ask| ask.restarts()),
     }
 }
 
