@@ -119,7 +119,9 @@ impl Held {
 pub fn read(path: &Path) -> io::Result<Vec<Record>> {
     match std::fs::read(path) {
         Ok(text) => Ok(parse(&text)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(Vec::new())
+        }
         Err(error) => Err(error),
     }
 }

@@ -5,6 +5,7 @@ use crate::{names, screen};
 use anstyle::Style;
 use consort_agent::discover::Sources;
 use consort_agent::launch::ShimProgram;
+use consort_api::client;
 use consort_api::shapes::Workers;
 use consort_daemon::Fault;
 use consort_daemon::serve::local::{self, Local};
@@ -95,8 +96,8 @@ fn start(daemon: &Daemon) -> Result<(), Failure> {
         data_dir,
         listen: daemon.listen,
         policy: policy.policy(),
-        token: tmp().join("token"),
-        address: Some(tmp().join("server")),
+        token: client::token_path().ok_or_else(no_home)?,
+        address: client::server_path(),
     };
     let shim = ShimProgram { program, arguments: vec!["shim".into()] };
     let host = Arc::new(Terminal { on_exit: daemon.on_exit.clone() });
@@ -112,9 +113,11 @@ pub fn outside(fault: Fault) -> Failure {
 pub fn data_dir() -> Result<PathBuf, Failure> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = set("XDG_DATA_HOME").or_else(|| set("HOME").map(|home| home.join(".local/share")));
-    base.map(|base| base.join("consort")).ok_or_else(|| {
-        Failure::request("there is no home directory to keep the journal in", "give --data-dir")
-    })
+    base.map(|base| base.join("consort")).ok_or_else(no_home)
+}
+
+fn no_home() -> Failure {
+    Failure::request("there is no home directory", "set HOME, or XDG_CONFIG_HOME and XDG_DATA_HOME")
 }
 
 fn log_to_stderr() {
@@ -179,9 +182,4 @@ impl Host for Terminal {
             _ => Some(Workers::Keep),
         }
     }
-}
-
-fn tmp() -> PathBuf {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    set("XDG_CONFIG_HOME").or_else(|| set("HOME").map(|home| home.join(".config"))).unwrap().join("consort")
 }

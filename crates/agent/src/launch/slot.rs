@@ -107,8 +107,14 @@ impl Slot {
         match Order::read(&self.order()) {
             Ok(order) if order.boot != process::boot() => Ok(Sight::Bygone),
             Ok(_) => Ok(Sight::Open { ordered: true }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Sight::Open { ordered: false }),
-            Err(error) => Err(error),
+            Err(error) => match error.kind() {
+                // Orders are moved into place whole: only a machine that went down leaves half of one.
+                io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof => Ok(Sight::Bygone),
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::IsADirectory => {
+                    Ok(Sight::Open { ordered: false })
+                }
+                _ => Err(error),
+            },
         }
     }
 

@@ -1,7 +1,6 @@
 //! A local world in a folder of its own, for tests with real processes.
 //!
 //! Every wait is bounded; a test that hangs fails instead.
-#![allow(dead_code)]
 
 use consort_agent::discover::{FoundDevice, Inventory};
 use consort_agent::launch::{self, ShimProgram, Slot};

@@ -1,9 +1,7 @@
 //! How workers end, and what is told of it.
 
-mod house;
-
+use crate::house::{House, sh, work};
 use consort_types::{Cause, Command, Outcome};
-use house::{House, sh, work};
 
 fn failed(code: i32, cause: Cause) -> Outcome {
     Outcome::Failed { code, cause }
@@ -89,7 +87,7 @@ fn those_left_behind_are_ended_too() {
         file.display()
     );
     assert_eq!(house.run(sh(&text)).0, Outcome::Succeeded);
-    assert!(!house::is_there(house::pid_in(&file)));
+    assert!(!crate::house::is_there(crate::house::pid_in(&file)));
 }
 
 #[test]
@@ -99,7 +97,9 @@ fn forgotten_folders_go_and_logs_stay() {
     house.ended(id);
     assert!(house.slot(id, 0).folder().exists());
     house.world.as_mut().unwrap().settled(&[id]);
-    house::within("removal", || (!house.slot(id, 0).folder().parent().unwrap().exists()).then_some(()));
+    crate::house::within("removal", || {
+        (!house.slot(id, 0).folder().parent().unwrap().exists()).then_some(())
+    });
     assert_eq!(house.log(id, 0), "hello\n");
 }
 
