@@ -3,6 +3,7 @@ use crate::file::mangled::example;
 use crate::id::JobId;
 use crate::job::{Condition, Dependency, Qos};
 use crate::time::{Span, Time};
+use crate::work::Grace;
 
 const AROUND: Around<'_> = Around { now: Time::ZERO, workdir: "/home/ada" };
 
