@@ -28,7 +28,10 @@ fn main() {
     let folder = std::env::temp_dir().join(format!("consort-launches-{}", std::process::id()));
     let (ring, bell) = channel();
     let work = Work {
-        stages: vec![StageWork { commands: vec![Command::Program(vec!["/bin/true".into()])], indices: vec![] }],
+        stages: vec![StageWork {
+            commands: vec![Command::Program(vec!["/bin/true".into()])],
+            indices: vec![],
+        }],
         workdir: "/".into(),
         env: vec![],
         inherited: std::env::vars().collect(),
@@ -46,7 +49,9 @@ fn main() {
         node: NodeId(0),
         first_device: 0,
         works: Arc::new(Always(Arc::new(JobSpec::gang("true", 1, Shape::any())), Arc::new(work))),
-        wake: Arc::new(move || drop(ring.send(()))),
+        wake: Arc::new(move || {
+            let _ = ring.send(());
+        }),
     })
     .unwrap();
     let grants = vec![Grant { device: DeviceId(0), share: WHOLE, memory_bytes: 0 }];
@@ -66,7 +71,7 @@ fn main() {
             match input {
                 Input::Ended { allocation, .. } => {
                     ended += 1;
-                    world.forget(allocation);
+                    world.settled(&[allocation]);
                 }
                 Input::Started(_) => {}
                 other => panic!("{other:?}"),
@@ -81,7 +86,11 @@ fn main() {
             stat.rsplit_once(") ").unwrap().1.split(' ').map(|field| field.parse().unwrap_or(0.0)).collect();
         // Ticks of 10 ms: utime, stime, and those of reaped children.
         let each = |ticks: f64| ticks * 10.0 / count as f64;
-        println!("{who}: {:.3} ms each; shims and workers: {:.3} ms each", each(fields[11] + fields[12]), each(fields[13] + fields[14]));
+        println!(
+            "{who}: {:.3} ms each; shims and workers: {:.3} ms each",
+            each(fields[11] + fields[12]),
+            each(fields[13] + fields[14])
+        );
     }
     drop(world);
     let _ = std::fs::remove_dir_all(folder);

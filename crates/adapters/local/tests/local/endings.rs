@@ -1,6 +1,7 @@
 //! How workers end, and what is told of it.
 
 use crate::house::{House, sh, work};
+use consort_types::World;
 use consort_types::{Cause, Command, Outcome};
 
 fn failed(code: i32, cause: Cause) -> Outcome {
