@@ -147,6 +147,7 @@ impl Journal {
         if let Some(torn) = end {
             let kept = scheduler.view().seen();
             let dropped = tables::drop_after(&mut self.connection, kept, &self.folder)?;
+            tables::forget_endings(&mut self.connection, &scheduler)?;
             notes.push(format!(
                 "event {} of the journal {torn}: recovered to event {kept}; {dropped} dropped and kept in \
                  journal.dropped",
