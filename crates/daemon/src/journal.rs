@@ -222,9 +222,3 @@ impl consort_types::Works for Shelf {
             .ok_or_else(|| format!("nobody knows what job {job} runs"))
     }
 }
-
-/// A state that is worth a snapshot: far enough from the last one.
-pub fn is_due(saved: u64, seen: u64) -> bool {
-    const EVERY: u64 = 50_000;
-    seen >= saved + EVERY
-}

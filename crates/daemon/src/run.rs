@@ -14,7 +14,7 @@ use crate::clock::Clock;
 use crate::crash;
 use crate::fault::Fault;
 use crate::feed::Feed;
-use crate::journal::{self, Batch, Journal, NotCommitted, Submission, snapshot};
+use crate::journal::{Batch, Journal, NotCommitted, Submission, snapshot};
 use crate::mail::{Accepted, Answer, Letter, Letters};
 use crate::meters::Meters;
 use consort_sched::{Ended, Rollout, Scheduler, Watch};
@@ -292,7 +292,7 @@ impl Snapshots {
 
     fn perhaps(&mut self, scheduler: &Scheduler, folder: &std::path::Path) {
         let seen = scheduler.view().seen();
-        if !journal::is_due(self.saved, seen)
+        if seen < self.saved + self.every
             || self.writing.as_ref().is_some_and(|writing| !writing.is_finished())
         {
             return;
