@@ -11,6 +11,7 @@
 //! | [`shim`] | the small process above each worker, which outlives the daemon |
 //! | [`status`] | what a shim writes down, and the lock that makes it the only one |
 //! | [`process`] | which process is which, and what is left of one |
+//! | [`telemetry`], [`health`] | what devices are doing, and which of them must not be used |
 //! | [`crash`] | places at which tests may kill the daemon |
 //!
 //! Two invariants hold everything else up. *An attempt is never run twice*: a shim starts its worker only under the
@@ -20,7 +21,10 @@
 pub mod crash;
 pub mod discover;
 pub mod environment;
+pub mod health;
 pub mod launch;
+mod nvidia;
 pub mod process;
 pub mod shim;
 pub mod status;
+pub mod telemetry;

@@ -8,6 +8,7 @@
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 use std::fs;
+use std::path::Path;
 use std::sync::OnceLock;
 
 /// One process, for as long as the machine is up and afterwards.
@@ -91,16 +92,20 @@ pub fn kill_descendants() -> usize {
     tree.len() - 1
 }
 
+/// Everything a worker runs carries the folder of its slot under this name, unless it takes pains to lose it.
+pub const MARK: &str = "CONSORT_SLOT";
+
 /// What a worker left behind when its shim died: kills it. Says how many there were; the caller looks again until
 /// there are none.
 ///
 /// The kernel does not give a number to a new process while it still names a session, so whoever is in the session
 /// of the dead shim is of that worker, unless it says otherwise itself.
-pub fn kill_leftovers(shim: &Identity, allocation: &str, rank: u32) -> usize {
+pub fn kill_leftovers(shim: &Identity, slot: &Path) -> usize {
     if shim.boot != boot() {
         return 0;
     }
-    let marks = [format!("CONSORT_ALLOCATION={allocation}"), format!("CONSORT_RANK={rank}")];
+    let prefix = [MARK.as_bytes(), b"="].concat();
+    let mark = [&prefix, slot.as_os_str().as_encoded_bytes()].concat();
     let reused = look(shim.pid).is_some_and(|found| found.born != shim.born);
     let mut killed = 0;
     for (pid, found) in all() {
@@ -108,10 +113,9 @@ pub fn kill_leftovers(shim: &Identity, allocation: &str, rank: u32) -> usize {
             continue;
         }
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        let mut variables = environment.split(|&byte| byte == 0);
-        let marked = marks.iter().all(|mark| variables.clone().any(|one| one == mark.as_bytes()));
-        let foreign = !marked && variables.any(|one| one.starts_with(b"CONSORT_ALLOCATION="));
-        if marked || (found.session == shim.pid && !reused && !foreign) {
+        let marked = environment.split(|&byte| byte == 0).find(|one| one.starts_with(&prefix));
+        let of_session = found.session == shim.pid && !reused;
+        if marked.map_or(of_session, |own| own == mark) {
             kill(pid);
             killed += 1;
         }

@@ -79,7 +79,7 @@ fn run(slot: &Slot) -> Result<(), Left> {
         Claim::Ours(held) => held,
         Claim::Taken | Claim::Spent(_) => return Err(Left::Taken),
     };
-    let confinement = Arc::new(Confinement::prepare(&order));
+    let confinement = Arc::new(Confinement::prepare(&order, slot));
     let started = Started {
         shim: Identity::own(&order.boot).ok_or(Left::Status)?,
         groups: confinement.groups().to_vec(),
@@ -98,8 +98,8 @@ fn run(slot: &Slot) -> Result<(), Left> {
 }
 
 /// Ends whatever a worker left when its shim died. True once nothing is left; until then it is to be called again.
-pub fn clear(left: &Started, allocation: &str, rank: u32) -> bool {
-    let found = groups::kill_all(&left.groups) + process::kill_leftovers(&left.shim, allocation, rank);
+pub fn clear(left: &Started, slot: &Slot) -> bool {
+    let found = groups::kill_all(&left.groups) + process::kill_leftovers(&left.shim, slot.folder());
     if found == 0 {
         groups::remove(&left.groups);
     }

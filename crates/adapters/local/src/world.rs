@@ -7,6 +7,7 @@
 
 use crate::keeper::{Keeper, Message};
 use consort_agent::discover::Inventory;
+use consort_agent::health::HealthWatch;
 use consort_agent::launch::{self, ShimProgram};
 use consort_types::{
     AllocationId, Capabilities, Desired, Illness, Input, JobSpec, NodeId, Time, Work, Works, World,
@@ -18,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// What a local world needs to know.
 #[derive(Clone)]
@@ -48,6 +50,7 @@ pub struct LocalWorld {
     log_dir: PathBuf,
     node: NodeId,
     thread: Option<JoinHandle<()>>,
+    health: Option<HealthWatch>,
 }
 
 /// What has happened and was not yet taken.
@@ -65,7 +68,7 @@ impl News {
 
 impl LocalWorld {
     /// Opens the run folder. Nothing is started, stopped or reported before something is desired.
-    pub fn open(setup: Setup) -> io::Result<Self> {
+    pub fn open(mut setup: Setup) -> io::Result<Self> {
         let told = |what: &str, path: &Path, error: io::Error| {
             io::Error::new(
                 error.kind(),
@@ -74,13 +77,16 @@ impl LocalWorld {
         };
         std::fs::create_dir_all(&setup.run_dir).map_err(|error| told("run", &setup.run_dir, error))?;
         std::fs::create_dir_all(&setup.log_dir).map_err(|error| told("log", &setup.log_dir, error))?;
+        // Shims work elsewhere, so that a path from here would lead them astray.
+        setup.run_dir = setup.run_dir.canonicalize()?;
+        setup.log_dir = setup.log_dir.canonicalize()?;
         let news = Arc::new(News { inputs: Mutex::default(), wake: setup.wake.clone() });
         let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let (messages, inbox) = channel();
         let (log_dir, node) = (setup.log_dir.clone(), setup.node);
         let mut keeper = Keeper::new(setup, inbox, bell.clone(), news.clone())?;
         let thread = std::thread::Builder::new().name("local-world".into()).spawn(move || keeper.run())?;
-        Ok(Self { messages, bell, news, log_dir, node, thread: Some(thread) })
+        Ok(Self { messages, bell, news, log_dir, node, thread: Some(thread), health: None })
     }
 
     /// Whatever is found in the run folder and is not among these is nobody's. It is ended and removed without a report;
@@ -102,6 +108,14 @@ impl LocalWorld {
     /// Which devices are ill, by position in the inventory; all others are well.
     pub fn report_health(&mut self, ill: Vec<Illness>) {
         self.news.push(Input::DeviceHealth { node: self.node, ill });
+    }
+
+    /// Watches the devices from now on, and reports those that fall ill or get well. Nothing happens where there is
+    /// nothing that can be watched.
+    pub fn watch_health(&mut self, inventory: &Inventory, nvidia_library: Option<PathBuf>, every: Duration) {
+        let (news, node) = (self.news.clone(), self.node);
+        let report = move |ill| news.push(Input::DeviceHealth { node, ill });
+        self.health = HealthWatch::start(inventory, nvidia_library, every, report);
     }
 
     /// Where the output of a worker goes.

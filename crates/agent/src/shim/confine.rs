@@ -4,8 +4,9 @@
 //! Promises: nothing is made when nothing was asked for; what the kernel will not keep is said in a note.
 //! Never: takes memory or locks between fork and exec: everything is ready before.
 
-use crate::launch::Order;
+use crate::launch::{Order, Slot};
 use crate::shim::groups::{self, Groups};
+use consort_types::Digest;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use std::io;
@@ -21,14 +22,14 @@ pub(super) struct Confinement {
 
 impl Confinement {
     /// Makes what has to be made.
-    pub fn prepare(order: &Order) -> Self {
+    pub fn prepare(order: &Order, slot: &Slot) -> Self {
         let wanted = &order.limits;
         let (mut limits, mut notes) = (Vec::new(), Vec::new());
         let (groups, missing) = if wanted.memory_bytes.is_some()
             || wanted.cpu_thousandths.is_some()
             || wanted.processes.is_some()
         {
-            Groups::make(&format!("{}-w{}", order.allocation, order.rank), wanted)
+            Groups::make(&group_name(order, slot), wanted)
         } else {
             (Groups::default(), Vec::new())
         };
@@ -63,7 +64,7 @@ impl Confinement {
     pub fn enter(&self) -> io::Result<()> {
         self.groups.enter()?;
         for (resource, limit) in &self.limits {
-            setrlimit(*resource, limit.clone())?;
+            setrlimit(*resource, *limit)?;
         }
         if let Some(cpus) = &self.cpus {
             // A processor that was taken away from this machine since is no reason not to run.
@@ -81,6 +82,12 @@ impl Confinement {
     pub fn remove(&self) {
         groups::remove(self.groups.folders());
     }
+}
+
+/// Two daemons on one machine count their jobs alike, but keep them in folders of their own.
+fn group_name(order: &Order, slot: &Slot) -> String {
+    let place = Digest::of(&slot.folder()) as u32;
+    format!("{}-w{}-{place:08x}", order.allocation, order.rank)
 }
 
 fn open_files(order: &Order) -> Option<(Resource, Rlimit)> {

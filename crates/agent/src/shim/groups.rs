@@ -39,9 +39,13 @@ impl Groups {
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         for (controller, settings) in settings(limits) {
-            let made = home(&mounts, &own, controller)
-                .ok_or_else(|| io::Error::other("there is no such controller here"))
-                .and_then(|home| groups.add(controller, &home, name, &settings));
+            let mut made = Err(io::Error::other("there is no such controller here"));
+            for home in homes(&mounts, &own, controller) {
+                made = groups.add(controller, &home, name, &settings);
+                if made.is_ok() {
+                    break;
+                }
+            }
             if let Err(error) = made {
                 missing.push((controller, error.to_string()));
             }
@@ -149,8 +153,9 @@ fn settings(limits: &Limits) -> Vec<(&'static str, Settings)> {
     all
 }
 
-/// Where groups of this controller can be made by us: below the group we are in.
-fn home(mounts: &str, own: &str, controller: &str) -> Option<Home> {
+/// Where groups of this controller can be made by us: below the group we are in, which in version 2 must hold no process
+/// of its own then, or else beside it, where whoever delegates a group to us leaves room.
+fn homes(mounts: &str, own: &str, controller: &str) -> Vec<Home> {
     let find = |unified: bool| {
         let path = own.lines().find_map(|line| {
             let mut parts = line.splitn(3, ':').skip(1);
@@ -163,11 +168,14 @@ fn home(mounts: &str, own: &str, controller: &str) -> Option<Home> {
         let inside = path.strip_prefix(root.trim_end_matches('/')).unwrap_or(path);
         Some(Home { unified, folder: Path::new(mount).join(inside.trim_start_matches('/')) })
     };
-    let second = find(true).filter(|home| {
+    let has = |home: &Home| {
         fs::read_to_string(home.folder.join("cgroup.controllers"))
             .is_ok_and(|list| list.split_whitespace().any(|word| word == controller))
-    });
-    second.or_else(|| find(false))
+    };
+    let below = find(true);
+    let beside = below.as_ref().and_then(|home| home.folder.parent());
+    let beside = beside.map(|folder| Home { unified: true, folder: folder.to_owned() });
+    [below.filter(has), beside.filter(has), find(false)].into_iter().flatten().collect()
 }
 
 /// Where a line of the table mounts this controller, and which part of the tree is seen there.
@@ -196,11 +204,37 @@ mod tests {
 
     #[test]
     fn groups_are_made_below_our_own() {
-        let memory = home(MOUNTS, OWN, "memory").unwrap();
-        assert_eq!(memory, Home { unified: false, folder: "/sys/fs/cgroup/memory/a/b".into() });
-        let cpu = home(MOUNTS, OWN, "cpu").unwrap();
-        assert_eq!(cpu, Home { unified: false, folder: "/sys/fs/cgroup/cpu/c".into() });
-        assert_eq!(home(MOUNTS, OWN, "pids"), None);
+        let home = |controller| homes(MOUNTS, OWN, controller);
+        assert_eq!(home("memory"), [Home { unified: false, folder: "/sys/fs/cgroup/memory/a/b".into() }]);
+        assert_eq!(home("cpu"), [Home { unified: false, folder: "/sys/fs/cgroup/cpu/c".into() }]);
+        assert_eq!(home("pids"), []);
+    }
+
+    #[test]
+    fn in_version_two_groups_are_made_below_or_beside() {
+        let dir = tempfile::tempdir().unwrap();
+        let mount = dir.path().display();
+        let mounts = format!("33 25 0:29 / {mount} rw - cgroup2 cgroup2 rw\n");
+        for folder in ["service", "service/daemon"] {
+            fs::create_dir_all(dir.path().join(folder)).unwrap();
+            fs::write(dir.path().join(folder).join("cgroup.controllers"), "cpu memory\n").unwrap();
+        }
+        let home = |folder: &str| Home { unified: true, folder: dir.path().join(folder) };
+        let found = homes(&mounts, "0::/service/daemon\n", "memory");
+        assert_eq!(found, [home("service/daemon"), home("service")]);
+        assert_eq!(homes(&mounts, "0::/service/daemon\n", "pids"), []);
+        // Made of plain files, it shows what would be written where.
+        let limits = Limits { memory_bytes: Some(4096), ..Limits::default() };
+        fs::write(dir.path().join("service/cgroup.subtree_control"), "memory\n").unwrap();
+        let group = dir.path().join("service/consort-x");
+        fs::create_dir(&group).unwrap();
+        fs::write(group.join("cgroup.procs"), "").unwrap();
+        let mut groups = Groups::default();
+        let (controller, settings) = &settings(&limits)[0];
+        groups.add(controller, &home("service"), "x", settings).unwrap();
+        assert_eq!(fs::read_to_string(group.join("memory.max")).unwrap(), "4096");
+        fs::write(group.join("memory.events"), "low 0\noom 3\noom_kill 2\n").unwrap();
+        assert_eq!(groups.deaths(), 2);
     }
 
     #[test]

@@ -75,3 +75,12 @@ pub(super) fn release_all() {
         libc::sigprocmask(libc::SIG_SETMASK, &set, std::ptr::null_mut());
     }
 }
+
+/// Sends a signal by its number, be it one that has no name. Who is gone already needs none.
+#[allow(unsafe_code)]
+pub(super) fn send_to_group(leader: rustix::process::Pid, signal: i32) {
+    // SAFETY: takes two numbers; the worst a wrong one does is to be refused.
+    unsafe {
+        libc::kill(-leader.as_raw_pid(), signal);
+    }
+}

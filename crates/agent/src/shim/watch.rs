@@ -25,7 +25,6 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -42,7 +41,7 @@ pub(super) fn live(
     log: &mut Log<'_>,
 ) -> Exited {
     let ended = |code, cause, stopped| Exited { code, cause, stopped, at_ms: super::now_ms() };
-    if order.together && !wait_for_others(&slot.go(), signals) {
+    if order.together && !wait_for_others(slot, signals) {
         return ended(0, Cause::NotRun, true);
     }
     match start(slot, order, confinement) {
@@ -63,12 +62,17 @@ pub(super) fn live(
     }
 }
 
-/// Waits until the gang is whole. False if it was told to stop first.
-fn wait_for_others(go: &Path, signals: &Signals) -> bool {
+/// Waits until the gang is whole. False if it was told to stop first, or if somebody took the folder away: then nobody
+/// will ever give the word.
+fn wait_for_others(slot: &Slot, signals: &Signals) -> bool {
+    let (go, order) = (slot.go(), slot.order());
     let mut pause = Duration::from_millis(1);
     loop {
         if go.exists() {
             return true;
+        }
+        if !order.exists() {
+            return false;
         }
         let mut fds = [PollFd::from_borrowed_fd(signals.fd(), PollFlags::IN)];
         let _ = poll(&mut fds, Some(&timespec(pause)));
@@ -91,6 +95,7 @@ fn start(slot: &Slot, order: &Order, confinement: &Arc<Confinement>) -> Result<(
     let (output, input) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| broken(error.into()))?;
     let mut command = Command::new(&words[0]);
     command.args(&words[1..]).env_clear().envs(order.env.iter().map(|(name, value)| (name, value)));
+    command.env(process::MARK, slot.folder());
     command.stdin(Stdio::null()).stdout(input.try_clone().map_err(broken)?).stderr(input).process_group(0);
     let child = spawn(command, confinement.clone()).map_err(|error| program::explain(&words[0], &error))?;
     Ok((Pid::from_raw(child).ok_or_else(|| NotRun::new(126, "the worker has no number"))?, output))
@@ -219,9 +224,7 @@ impl<'a> Life<'a> {
         self.asked_first = self.ended.is_none();
         let span = u64::try_from(self.order.grace.span.0).unwrap_or(0);
         self.deadline = Some(Instant::now() + Duration::from_nanos(span));
-        if let Some(signal) = Signal::from_named_raw(self.order.grace.signal) {
-            let _ = rustix::process::kill_process_group(self.main, signal);
-        }
+        signals::send_to_group(self.main, self.order.grace.signal);
     }
 
     fn is_to_be_killed(&self) -> bool {

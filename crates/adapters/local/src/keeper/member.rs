@@ -7,7 +7,7 @@
 use super::Keeper;
 use crate::allocation::{Allocation, State, Watch};
 use crate::outcome::End;
-use consort_agent::launch::{Sight, allocation_name};
+use consort_agent::launch::Sight;
 use consort_agent::process::Identity;
 use consort_agent::shim::{self, Left};
 use consort_agent::{crash, launch};
@@ -54,7 +54,7 @@ impl Keeper {
             }
             Ok(Sight::Live(started)) => self.adopt(allocation, rank, &started.shim),
             Ok(Sight::Orphaned(started)) => {
-                if shim::clear(&started, &allocation_name(allocation.id), rank as u32) {
+                if shim::clear(&started, &member.slot) {
                     member.state = State::Over(End::Lost);
                 }
             }

@@ -18,7 +18,11 @@ fn more_memory_than_was_given_is_named() {
         assert!(house.log(id, 0).contains("no control group for memory"));
         return;
     }
-    assert!(matches!(outcome, Outcome::Failed { cause: Cause::OutOfMemory, .. }), "{outcome:?}");
+    assert!(
+        matches!(outcome, Outcome::Failed { cause: Cause::OutOfMemory, .. }),
+        "{outcome:?}: {}",
+        house.log(id, 0)
+    );
     assert!(started.groups.iter().all(|group| !group.exists()), "groups are taken away again");
 }
 

@@ -112,7 +112,7 @@ fn a_shim_that_was_killed_while_nobody_looked_leaves_nothing() {
     house.want(id, 1);
     assert_eq!(house.ended(id), Outcome::Stopped);
     assert!(!is_there(pid));
-    assert_eq!(kill_leftovers(&shim, "nobody", 0), 0);
+    assert_eq!(kill_leftovers(&shim, house.slot(id, 0).folder()), 0);
 }
 
 #[test]
@@ -146,7 +146,8 @@ fn a_slot_whose_lock_is_held_is_left_alone() {
     let turned_away = Command::new(&house.shim).arg(&folder).status().unwrap();
     assert_eq!(turned_away.code(), Some(5));
     drop(held);
-    assert!(Command::new(&house.shim).arg(&folder).status().unwrap().success());
+    // Another test may be starting a process at this moment, which holds a copy of our descriptor until it runs.
+    within("the lock", || Command::new(&house.shim).arg(&folder).status().unwrap().success().then_some(()));
 }
 
 #[test]
