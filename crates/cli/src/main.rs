@@ -1,15 +1,16 @@
 //! The one binary, `consort`.
 //!
 //! For: people at a terminal, and scripts that read `--json`. Every command is a thin face over a room below: it
-//! reads files, calls `consort-sim` or `consort-sched`, and shows what came out.
+//! reads files, calls `consort-sim` or `consort-sched` or asks a server, and shows what came out.
 //! Promises: exit codes 0 (done), 1 (the thing asked about failed), 2 (the request was wrong), 3 (the outside
-//! broke); one calm sentence on standard error when it is not 0; the same output for the same inputs; no colours and
+//! broke), and for `run` and `wait` the status of the job; one calm sentence on standard error when it is not 0; the same output for the same inputs; no colours and
 //! no progress bar when piped.
 //! Never: decides anything about jobs, and never writes a file when its input is bad.
 //!
 //! | read | for |
 //! |---|---|
 //! | [`simulate`], [`compare`], [`bench`], [`scenario`], [`policies`], [`completions`], [`version`] | one command each |
+//! | [`live`] | commands that ask a server: work, the cluster, and the same for Slurm hands |
 //! | [`usage`] | what is said when the command line itself is wrong |
 //! | [`failure`] | exit codes and the sentences that go with them |
 //! | [`inputs`], [`names`], [`circumstances`] | what is asked for: files, names, the simulated world's troubles |
@@ -25,6 +26,7 @@ mod figures;
 mod files;
 mod inputs;
 mod jobs_csv;
+mod live;
 mod lost;
 mod names;
 mod numbers;
@@ -47,6 +49,8 @@ Examples:
   consort policies                     which policies there are
   consort simulate --cluster cluster.yaml --workload jobs.yaml --policy las
   consort simulate --help              shows what these two files look like
+  consort run --devices 1 -- python train.py
+  consort jobs                         what waits and what runs
 
 Exit codes: 0 done, 1 what was asked about failed, 2 the request was wrong,
 3 the outside broke (a full disk, a missing permission).";
@@ -62,6 +66,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    #[command(flatten)]
+    Live(live::Command),
     /// Run one workload on one cluster under one policy
     Simulate(simulate::Args),
     /// Run the same workload under several policies, side by side
@@ -88,6 +94,7 @@ fn main() -> ExitCode {
 
 fn dispatch(command: Command) -> Result<(), Failure> {
     match command {
+        Command::Live(command) => live::dispatch(command),
         Command::Simulate(args) => simulate::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Bench(args) => bench::run(&args),

@@ -138,7 +138,7 @@ fn the_order_of_declarations_does_not_matter() {
 fn what_nobody_asks_for_changes_nothing() {
     every_case(|seed, _, cluster, workload, policy| {
         let mut larger = cluster.clone();
-        larger.kinds.push(KindSpec { name: "idle".into(), vendor: String::new(), memory_bytes: 1 });
+        larger.kinds.push(KindSpec { memory_bytes: 1, ..KindSpec::named("idle") });
         let devices = vec![DeviceGroup { kind: "idle".into(), count: 8, island: 4 }];
         larger.nodes.push(NodeSpec { name: "spare".into(), domains: vec![], devices });
         larger.tenants.push(TenantSpec { name: "nobody".into(), quotas: vec![] });
