@@ -31,8 +31,8 @@ pub const ROOMS: &[Room] = &[
     edge("sim", "consort-sim", "crates/sim", &["sched", "solve"]),
     edge("learn", "consort-learn", "crates/learn", &["sim"]),
     edge("agent", "consort-agent", "crates/agent", &["api"]),
-    edge("adapters", "consort-adapters", "crates/adapters", &["agent"]),
-    edge("daemon", "consort-daemon", "crates/daemon", &["sched", "adapters", "federated"]),
+    edge("local", "consort-local", "crates/adapters/local", &["agent"]),
+    edge("daemon", "consort-daemon", "crates/daemon", &["sched", "local", "federated"]),
     edge("cli", "consort", "crates/cli", &["learn", "daemon"]),
     // Leans on no room: the chores must run while a room does not build.
     edge("xtask", "xtask", "xtask", &[]),

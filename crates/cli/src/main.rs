@@ -32,10 +32,12 @@ mod names;
 mod numbers;
 mod policies;
 mod progress;
+mod replay;
 mod scenario;
 mod screen;
 mod simulate;
 mod table;
+mod up;
 mod usage;
 mod version;
 
@@ -66,6 +68,12 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Make this machine a small cluster: find its devices, keep a journal, take and run jobs
+    Up(up::Args),
+    /// Run the daemon for a cluster
+    Serve(up::ServeArgs),
+    /// Rebuild the state from a journal and print its hash
+    Replay(replay::Args),
     #[command(flatten)]
     Live(live::Command),
     /// Run one workload on one cluster under one policy
@@ -85,6 +93,11 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    // Before anything else: a shim is started for every worker, and has to be quick.
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|word| word == "shim") {
+        consort_agent::shim::main(words);
+    }
     let result = match Cli::try_parse() {
         Ok(cli) => dispatch(cli.command),
         Err(error) => usage::answer(&error),
@@ -94,6 +107,9 @@ fn main() -> ExitCode {
 
 fn dispatch(command: Command) -> Result<(), Failure> {
     match command {
+        Command::Up(args) => up::run(&args),
+        Command::Serve(args) => up::serve(&args),
+        Command::Replay(args) => replay::run(&args),
         Command::Live(command) => live::dispatch(command),
         Command::Simulate(args) => simulate::run(&args),
         Command::Compare(args) => compare::run(&args),

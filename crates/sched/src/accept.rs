@@ -145,7 +145,7 @@ impl Scheduler {
         let Some(id) = self.state.cluster.kind(&kind.name) else { return Ok(()) };
         let known = &self.state.cluster.kinds[id.index()];
         let in_use = known.sizes.values().any(|&nodes| nodes > 0);
-        if in_use && known.spec != *kind {
+        if in_use && known.spec.memory_bytes != kind.memory_bytes {
             return refuse(
                 Rule::InUse,
                 format!("nodes have devices of kind {}", kind.name),

@@ -47,7 +47,7 @@ impl Scheduler {
             Input::Drain(node) => self.set_drained(*node, true),
             Input::Undrain(node) => self.set_drained(*node, false),
             Input::Submit(spec) => self.submit(spec),
-            Input::Cancel(job) => self.end_job(*job, crate::state::jobs::Ending::Cancelled),
+            Input::Cancel(job) => self.end_job(*job, crate::state::jobs::Why::Asked),
             Input::Pause(job) => self.pause(*job),
             Input::Resume(job) => self.resume(*job),
             Input::NodeJoined(spec) => self.join(spec),

@@ -3,26 +3,27 @@
 
 use crate::state::cluster::{Cluster, Level};
 use consort_types::{Count, KindId, Role, WHOLE};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Names a class while any job uses it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ClassId(pub(crate) u32);
 
 /// A request: what one ask needs, role by role.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Class {
     pub(crate) roles: Vec<ClassRole>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct ClassRole {
     pub count: Count,
     pub shapes: Vec<ClassShape>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct ClassShape {
     pub kind: Option<KindId>,
     pub devices: u32,
@@ -97,14 +98,14 @@ impl Class {
 }
 
 /// The classes in use.
-#[derive(Clone, Debug, Default, Hash)]
+#[derive(Clone, Debug, Default, Hash, Serialize, Deserialize)]
 pub(crate) struct Classes {
     ids: BTreeMap<Vec<Role>, ClassId>,
     entries: Vec<Option<Entry>>,
     spare: Vec<u32>,
 }
 
-#[derive(Clone, Debug, Hash)]
+#[derive(Clone, Debug, Hash, Serialize, Deserialize)]
 struct Entry {
     class: Arc<Class>,
     roles: Vec<Role>,

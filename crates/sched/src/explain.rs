@@ -255,7 +255,7 @@ mod tests {
     }
 
     fn reason(scheduler: &Scheduler, job: u64) -> String {
-        scheduler.explain(Time::ZERO, JobId(job)).expect("it lives").asks[0].1.to_string()
+        scheduler.explain(Time::ZERO, JobId(job + 1)).expect("it lives").asks[0].1.to_string()
     }
 
     #[test]

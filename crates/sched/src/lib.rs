@@ -17,6 +17,7 @@
 //! | [`free`], `lines` | indexes derived from the state; dropping them changes no decision |
 //! | [`draft`], [`check`] | try things; judge the result, written apart so that one error cannot fool both |
 //! | [`policy`] | the seam, the kit of order, size, place and reclaim, and the stock policies |
+//! | `saved` | the state, written down and brought back |
 //! | [`rollout`] | the loop: a scheduler and a world, run forward |
 //!
 //! **Invariants.** A device is never granted beyond its capacity, and is free only once its release was observed or
@@ -36,6 +37,7 @@ mod node_set;
 mod plan;
 pub mod policy;
 pub mod rollout;
+mod saved;
 mod scheduler;
 mod state;
 pub mod view;
@@ -44,6 +46,7 @@ pub use class::{Class, ClassId};
 pub use draft::{Denied, Draft};
 pub use policy::{Pipeline, Policy, stock};
 pub use rollout::{Rollout, Watch};
+pub use saved::{LAYOUT, Saved};
 pub use scheduler::{Ended, Scheduler};
-pub use state::jobs::Ending;
-pub use view::{AskView, Doing, JobView, NodeView, View};
+pub use state::jobs::{Ending, Why};
+pub use view::{AskView, DeviceView, Doing, JobView, NodeView, View};

@@ -73,6 +73,12 @@ impl<W: World> Rollout<W> {
     /// Plays one instant. Returns it, or `None` when nothing can happen any more.
     pub fn step(&mut self, watch: &mut impl Watch) -> Option<Time> {
         let now = self.next_at()?;
+        self.settle(now, watch);
+        Some(now)
+    }
+
+    /// Everything that is to happen at this instant, until nothing stirs.
+    pub fn settle(&mut self, now: Time, watch: &mut impl Watch) {
         if self.wake_at.is_some_and(|at| at <= now) {
             self.wake_at = None;
             self.scheduler.stirred = true;
@@ -94,21 +100,25 @@ impl<W: World> Rollout<W> {
                 if std::mem::take(&mut self.started) {
                     self.wake_at = [self.wake_at, self.scheduler.wake_at(now)].into_iter().flatten().min();
                 }
-                return Some(now);
+                return;
             }
         }
     }
 
-    /// One input, through `accept` and `apply`.
-    pub fn input(&mut self, now: Time, input: Input, watch: &mut impl Watch) {
+    /// One input, through `accept` and `apply`. Returns why not, if it was refused.
+    pub fn input(&mut self, now: Time, input: Input, watch: &mut impl Watch) -> Option<Refusal> {
         self.events += 1;
         self.started |= matches!(input, Input::Started(_));
         match self.scheduler.accept(now, input.clone()) {
             Err(refusal) => {
                 self.world.refused(now, &input, &refusal);
                 watch.refused(now, &input, &refusal);
+                Some(refusal)
             }
-            Ok(event) => self.commit(event, watch),
+            Ok(event) => {
+                self.commit(event, watch);
+                None
+            }
         }
     }
 

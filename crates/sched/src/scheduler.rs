@@ -4,7 +4,7 @@ use crate::free::Free;
 use crate::lines::Lines;
 use crate::policy::Policy;
 use crate::state::State;
-use crate::state::jobs::Ending;
+use crate::state::jobs::{Ending, Why};
 use crate::view::View;
 use consort_types::*;
 use std::sync::Arc;
@@ -43,6 +43,8 @@ pub struct Ended {
     pub ended: Time,
     /// How it ended.
     pub ending: Ending,
+    /// And why.
+    pub why: Why,
     /// Time an ask of it could have run and did not, all spells added up; the mean over its asks.
     pub waited: Span,
     /// Time its asks ran, added up.
@@ -53,6 +55,8 @@ pub struct Ended {
     pub restarts: u32,
     /// The part of `restarts` that was a plan's decision.
     pub preemptions: u32,
+    /// Times one of its asks was granted devices.
+    pub attempts: u32,
 }
 
 impl Scheduler {
@@ -80,8 +84,7 @@ impl Scheduler {
         let mut scheduler = Self::new(policy, capabilities);
         for event in journal {
             scheduler.apply(event);
-            scheduler.ended.clear(); // history has them
-            scheduler.changed.clear(); // the world is told everything once more
+            scheduler.forget_outboxes();
         }
         scheduler
     }
@@ -110,6 +113,12 @@ impl Scheduler {
     pub fn drop_caches(&mut self) {
         self.lines = Lines::default();
         self.free = Free::of(&self.state.cluster);
+    }
+
+    /// While a journal is replayed: history has those that ended, and the world is told everything once more.
+    pub fn forget_outboxes(&mut self) {
+        self.ended.clear();
+        self.changed.clear();
     }
 
     /// Jobs that ended since the last call, in order.

@@ -15,10 +15,11 @@ use consort_types::{AllocationId, DeviceId, Digest, Grant, Slot, Time};
 use jobs::Jobs;
 use ledger::Ledger;
 use queues::Queues;
+use serde::{Deserialize, Serialize};
 use std::hash::{Hash, Hasher};
 
 /// Everything the journal says, folded.
-#[derive(Clone, Debug, Default, Hash)]
+#[derive(Clone, Debug, Default, Hash, Serialize, Deserialize)]
 pub(crate) struct State {
     /// Time of the last event. Never goes back, whatever the clock does.
     pub now: Time,

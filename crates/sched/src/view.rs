@@ -3,8 +3,9 @@
 use crate::class::{Class, ClassId};
 use crate::state::State;
 use crate::state::cluster::Health;
-use crate::state::jobs::{Ask, AskState, Ending, Job, Phase};
+use crate::state::jobs::{Ask, AskState, Ending, Job, Phase, Why};
 use consort_types::*;
+use std::sync::Arc;
 
 /// Looks, never touches.
 #[derive(Clone, Copy)]
@@ -59,6 +60,21 @@ pub struct Account {
     pub usage_device_ms: u64,
 }
 
+/// One device, as others may see it.
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceView<'a> {
+    /// The node it is in.
+    pub node: NodeId,
+    /// Its kind.
+    pub kind: KindId,
+    /// Thousandths granted and not yet given back.
+    pub held: u16,
+    /// Thousandths in the hands of somebody we do not schedule.
+    pub foreign: u16,
+    /// Why it must not be used, if so.
+    pub ill: Option<&'a str>,
+}
+
 /// One node, as others may see it.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeView<'a> {
@@ -70,6 +86,10 @@ pub struct NodeView<'a> {
     pub usable: bool,
     /// Nothing of ours can be running there.
     pub fenced: bool,
+    /// Has not been heard of for a while.
+    pub suspect: bool,
+    /// Takes no new work, because somebody said so.
+    pub drained: bool,
     /// Its first device; the others follow.
     pub first: DeviceId,
     /// Its number of devices.
@@ -79,6 +99,11 @@ pub struct NodeView<'a> {
 impl<'a> View<'a> {
     pub(crate) fn of(state: &'a State) -> Self {
         View { state }
+    }
+
+    /// What holds for the whole cluster.
+    pub fn settings(&self) -> &'a Settings {
+        &self.state.cluster.settings
     }
 
     /// Time of the last event.
@@ -107,8 +132,13 @@ impl<'a> View<'a> {
     }
 
     /// All jobs that are alive, in order of id.
-    pub fn jobs(&self) -> impl Iterator<Item = JobView<'a>> + use<'a> {
+    pub fn jobs(&self) -> impl DoubleEndedIterator<Item = JobView<'a>> + use<'a> {
         self.state.jobs.iter().map(|job| JobView { job })
+    }
+
+    /// How many jobs are alive.
+    pub fn living_count(&self) -> usize {
+        self.state.jobs.living()
     }
 
     /// One ask of a living job.
@@ -144,6 +174,8 @@ impl<'a> View<'a> {
             spec: &node.spec,
             usable: node.usable(),
             fenced: node.health == Health::Fenced,
+            suspect: matches!(node.health, Health::Suspect { .. }),
+            drained: node.drained,
             first: DeviceId(node.first),
             devices: node.count,
         })
@@ -158,6 +190,13 @@ impl<'a> View<'a> {
     pub fn locate(&self, device: DeviceId) -> (NodeId, u32) {
         let node = self.state.cluster.device(device).node;
         (node, device.0 - self.state.cluster.nodes[node.index()].first)
+    }
+
+    /// What is known of a device.
+    pub fn device(&self, id: DeviceId) -> DeviceView<'a> {
+        let device = self.state.cluster.device(id);
+        let (node, kind, held, foreign) = (device.node, device.kind, device.held, device.foreign);
+        DeviceView { node, kind, held, foreign, ill: device.ill.as_deref() }
     }
 
     /// A kind by its name.
@@ -238,6 +277,21 @@ impl<'a> JobView<'a> {
         self.job.submitted
     }
 
+    /// The same, to be kept.
+    pub fn shared_spec(&self) -> Arc<JobSpec> {
+        self.job.spec.clone()
+    }
+
+    /// Why it is going to end, while it still holds something.
+    pub fn ending(&self) -> Option<Why> {
+        self.job.ending
+    }
+
+    /// Jobs that must end first.
+    pub fn after(&self) -> impl Iterator<Item = JobId> + use<'a> {
+        self.job.after.iter().map(|dependency| dependency.job)
+    }
+
     /// Whether somebody paused it.
     pub fn is_paused(&self) -> bool {
         self.job.paused
@@ -309,6 +363,16 @@ impl<'a> AskView<'a> {
     /// The attempt it is on.
     pub fn allocation(&self) -> AllocationId {
         AllocationId { ask: self.id, attempt: self.ask.attempt }
+    }
+
+    /// When it was first up, if ever.
+    pub fn first_started(&self) -> Option<Time> {
+        self.ask.first_started
+    }
+
+    /// Times a plan took back what it had.
+    pub fn preemptions(&self) -> u32 {
+        self.ask.preemptions
     }
 
     /// Times it ran, was interrupted, and has to run again.

@@ -299,7 +299,7 @@ impl VirtualWorld {
             }
         }
         // Ids are handed out in order; a refusal takes this back.
-        self.ids[index as usize] = Some(JobId(self.jobs.len() as u64));
+        self.ids[index as usize] = Some(JobId(self.jobs.len() as u64 + 1));
         self.jobs.push(index);
         self.unanswered.push((spec.clone(), index));
         inputs.push(Input::Submit(spec));
@@ -386,7 +386,7 @@ impl World for VirtualWorld {
         self.jobs.remove(position);
         self.ids[index as usize] = None;
         for (job, &index) in self.jobs.iter().enumerate().skip(position) {
-            self.ids[index as usize] = Some(JobId(job as u64));
+            self.ids[index as usize] = Some(JobId(job as u64 + 1));
         }
     }
 }

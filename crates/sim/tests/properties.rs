@@ -278,12 +278,12 @@ fn hashes_are_pinned() {
 }
 
 const PINNED: [&str; 7] = [
-    "fifo e06309b7761b89d1",
-    "priority 5525204c9761701b",
-    "shortest d61192e3c0c8420b",
-    "qssf d74d36d4e426be47",
-    "shortest-remaining 9469ff1746bf450d",
-    "las e24d61069725e9e9",
-    "deadline 37b055a87084bce7",
+    "fifo 1d5ecae67aca12df",
+    "priority 3fb20aa8b50bc8da",
+    "shortest 8a74e45d2f1ca12f",
+    "qssf 1479266ca0c46b4e",
+    "shortest-remaining 80dacf0a55e371d6",
+    "las 296e327f1b3be937",
+    "deadline ec18b8479068069b",
 ];
-const PINNED_HISTORY: &str = "5d80ec03d761c7de";
+const PINNED_HISTORY: &str = "2e78bc75469673a5";

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 macro_rules! ids {
-    ($($(#[$doc:meta])* $name:ident($inner:ty) $prefix:literal;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident($inner:ty) $prefix:literal from $first:literal;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         pub struct $name(pub $inner);
@@ -15,7 +15,7 @@ macro_rules! ids {
         impl $name {
             /// The id as an index into a dense table.
             pub fn index(self) -> usize {
-                self.0 as usize
+                self.0.wrapping_sub($first) as usize
             }
         }
 
@@ -28,18 +28,18 @@ macro_rules! ids {
 }
 
 ids! {
-    /// What was submitted, in order of acceptance.
-    JobId(u64) "";
+    /// What was submitted, in order of acceptance; people count from 1.
+    JobId(u64) "" from 1;
     /// Who owns work and is owed a share.
-    TenantId(u32) "tenant ";
+    TenantId(u32) "tenant " from 0;
     /// A waiting line.
-    QueueId(u32) "queue ";
+    QueueId(u32) "queue " from 0;
     /// One machine.
-    NodeId(u32) "node ";
+    NodeId(u32) "node " from 0;
     /// One grantable accelerator, counted over the whole cluster.
-    DeviceId(u32) "device ";
+    DeviceId(u32) "device " from 0;
     /// A kind of device.
-    KindId(u32) "kind ";
+    KindId(u32) "kind " from 0;
 }
 
 /// The smallest thing that is granted or refused as a whole: a gang, one task of a bag, or one replica of a

@@ -1,7 +1,7 @@
 //! Why something is not running now. Nothing is wrong; it is just not its turn, or there is no room.
 
 use crate::id::{AllocationId, AskId, JobId};
-use crate::time::Time;
+use crate::time::{Span, Time};
 use std::fmt;
 
 /// What `explain` answers about one job.
@@ -102,6 +102,17 @@ pub struct Holder {
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.tell(f, None)
+    }
+}
+
+impl Reason {
+    /// The same for people whose clock shows `now`: times are told as the span until then.
+    pub fn told(&self, now: Time) -> impl fmt::Display + '_ {
+        Told { reason: self, now }
+    }
+
+    fn tell(&self, f: &mut fmt::Formatter<'_>, now: Option<Time>) -> fmt::Result {
         match self {
             Reason::Running { devices, .. } => write!(f, "runs on {devices} device{}", plural(*devices)),
             Reason::Starting => f.write_str("is starting"),
@@ -111,7 +122,10 @@ impl fmt::Display for Reason {
             Reason::Paused => f.write_str("is paused"),
             Reason::AfterJobs(jobs) => write!(f, "waits for job {}", list(jobs)),
             Reason::AfterStages(stages) => write!(f, "waits for stage {}", list(stages)),
-            Reason::BackingOff { until, last } => write!(f, "tries again at {until}: {last}"),
+            Reason::BackingOff { until, last } => match now {
+                None => write!(f, "tries again at {until}: {last}"),
+                Some(now) => write!(f, "tries again in {}: {last}", left(*until, now)),
+            },
             Reason::Ceiling { tenant, kind, ceiling, in_use, needs } => write!(
                 f,
                 "tenant {tenant} may use {ceiling} {kind}, uses {}, needs {} more",
@@ -134,8 +148,11 @@ impl fmt::Display for Reason {
                 }
                 for holder in holders.iter().take(3) {
                     write!(f, ", {} held by {}", holder.devices, holder.name)?;
-                    if let Some(until) = holder.until {
-                        write!(f, " until about {until}")?;
+                    match (holder.until, now) {
+                        (None, _) => {}
+                        (Some(until), None) => write!(f, " until about {until}")?,
+                        (Some(until), Some(now)) if until <= now => f.write_str(", due to end")?,
+                        (Some(until), Some(now)) => write!(f, " for about {} more", left(until, now))?,
                     }
                 }
                 match holders.len().saturating_sub(3) {
@@ -157,6 +174,27 @@ impl fmt::Display for Reason {
             Reason::Promised(from) => write!(f, "has been promised devices that {} gives back", list(from)),
             Reason::NotReached => f.write_str("has not been considered yet"),
         }
+    }
+}
+
+struct Told<'a> {
+    reason: &'a Reason,
+    now: Time,
+}
+
+impl fmt::Display for Told<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.reason.tell(f, Some(self.now))
+    }
+}
+
+/// The time until then, in whole seconds once it is more than one.
+fn left(until: Time, now: Time) -> Span {
+    let span = (until - now).max(Span::ZERO);
+    if span > Span::seconds(1) {
+        Span::seconds(span.0 / 1_000_000_000)
+    } else {
+        Span(span.0 / 1_000_000 * 1_000_000)
     }
 }
 

@@ -1,5 +1,6 @@
 //! Why we will not do what was asked: a rule, a subject, a remedy. Calm, and always with a way on.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// A polite no.
@@ -29,7 +30,8 @@ impl fmt::Display for Refusal {
 impl std::error::Error for Refusal {}
 
 /// The rules by which `accept` refuses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Rule {
     /// A name that was never declared.
     UnknownName,

@@ -56,6 +56,9 @@ pub trait World {
     /// Appends what the world has to say at `now`, in the order in which it happened.
     fn observe(&mut self, now: Time, inputs: &mut Vec<Input>);
 
+    /// What it said about the end of these is safe on disk: nothing of them need be kept.
+    fn settled(&mut self, _ended: &[AllocationId]) {}
+
     /// Something it said was refused; usually stale news, which needs no answer.
     fn refused(&mut self, _now: Time, _input: &Input, _refusal: &Refusal) {}
 }

@@ -92,7 +92,7 @@ impl Scheduler {
             return refuse(Rule::OutOfRange, subject, format!("wait for at most {DEPENDENCIES}"));
         }
         for (index, dependency) in spec.after.iter().enumerate() {
-            if dependency.job >= self.state.jobs.next_id() {
+            if !(JobId(1)..self.state.jobs.next_id()).contains(&dependency.job) {
                 let subject = format!("{who} waits for job {}, which was never submitted", dependency.job);
                 return refuse(Rule::NotThere, subject, "submit that one first");
             }

@@ -261,16 +261,16 @@ fn dependencies_are_there_and_named_once() {
     let mut s = house();
     say(&mut s, submit(gang(1)));
     let on = |jobs: &[u64]| {
-        let after = jobs.iter().map(|&job| Dependency { job: JobId(job), when: Condition::Ended });
+        let after = jobs.iter().map(|&job| Dependency { job: JobId(job + 1), when: Condition::Ended });
         changed(|spec| spec.after = after.collect())
     };
     yes(&s, on(&[0]));
-    let subject = "job j waits for job 1, which was never submitted";
+    let subject = "job j waits for job 2, which was never submitted";
     no(&s, on(&[1]), Rule::NotThere, subject, "submit that one first");
-    no(&s, on(&[0, 0]), Rule::Malformed, "job j waits for job 0 twice", "name it once");
+    no(&s, on(&[0, 0]), Rule::Malformed, "job j waits for job 1 twice", "name it once");
     let many = vec![0; 1025];
     no(&s, on(&many), Rule::OutOfRange, "job j waits for 1025 jobs", "wait for at most 1024");
-    no(&s, on(&many[..1024]), Rule::Malformed, "job j waits for job 0 twice", "name it once");
+    no(&s, on(&many[..1024]), Rule::Malformed, "job j waits for job 1 twice", "name it once");
 }
 
 #[test]
@@ -590,7 +590,7 @@ fn the_world_has_no_news_of_what_it_was_never_told() {
     let plan = s.plan(NOW);
     s.apply(&Event { at: NOW, fact: Fact::Planned(plan) });
     let promised = starting(&mut s);
-    let promised = AllocationId { ask: AskId::whole(JobId(1)), ..promised };
+    let promised = AllocationId { ask: AskId::whole(JobId(2)), ..promised };
     let ended = Input::Ended { allocation: promised, outcome: Outcome::Stopped };
     let subject = format!("allocation {promised} is not in the world");
     no(&s, ended, Rule::Stale, &subject, "news about it is ignored");
@@ -605,16 +605,16 @@ fn jobs_are_cancelled_paused_and_resumed_in_the_right_state() {
     for input in [Input::Cancel(JobId(9)), Input::Pause(JobId(9)), Input::Resume(JobId(9))] {
         no(&s, input, Rule::NotThere, "there is no job 9", list);
     }
-    no(&s, Input::Resume(job), Rule::Stale, "job 0 is not paused", "pause it first");
+    no(&s, Input::Resume(job), Rule::Stale, "job 1 is not paused", "pause it first");
     say(&mut s, Input::Pause(job));
-    no(&s, Input::Pause(job), Rule::Stale, "job 0 is already paused", "resume it first");
+    no(&s, Input::Pause(job), Rule::Stale, "job 1 is already paused", "resume it first");
     say(&mut s, Input::Resume(job));
     say(&mut s, Input::Cancel(job));
     let done = "nothing is left to do";
-    no(&s, Input::Cancel(job), Rule::Stale, "job 0 is already ending", done);
+    no(&s, Input::Cancel(job), Rule::Stale, "job 1 is already ending", done);
     let again = "submit it again when it has ended";
-    no(&s, Input::Pause(job), Rule::WrongState, "job 0 is ending", again);
-    no(&s, Input::Resume(job), Rule::WrongState, "job 0 is ending", again);
+    no(&s, Input::Pause(job), Rule::WrongState, "job 1 is ending", again);
+    no(&s, Input::Resume(job), Rule::WrongState, "job 1 is ending", again);
     say(&mut s, Input::Ended { allocation: id, outcome: Outcome::Stopped });
-    no(&s, Input::Cancel(job), Rule::NotThere, "job 0 has already ended", done);
+    no(&s, Input::Cancel(job), Rule::NotThere, "job 1 has already ended", done);
 }

@@ -111,7 +111,7 @@ impl Scheduler {
         match cause {
             StopCause::Preempted { by } => self.set_last(id.ask, Last::Preempted(by)),
             StopCause::Yield => self.set_last(id.ask, Last::Ended(Outcome::Stopped)),
-            StopCause::TimeLimit => return self.end_job(id.ask.job, Ending::Failed),
+            StopCause::TimeLimit => return self.end_job(id.ask.job, Why::TimeLimit { ask: id.ask }),
         }
         self.stop(id, Then::GiveWay);
     }
@@ -222,7 +222,7 @@ impl Scheduler {
         ask.last = Last::Ended(outcome);
         if ask.failures > spec.retries && !is_service {
             self.unwait(id, AskState::Done);
-            return self.end_job(id.job, Ending::Failed);
+            return self.end_job(id.job, Why::Broke { ask: id, outcome });
         }
         ask.restarts += 1;
         let wait = doubled(spec.backoff, ask.failures);

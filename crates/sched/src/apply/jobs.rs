@@ -1,7 +1,7 @@
 //! Jobs are submitted, wait for each other, are paused, resumed and ended.
 
 use crate::scheduler::{Ended, Scheduler};
-use crate::state::jobs::{Ask, AskState, Ending, Job, Last, Stage, Then};
+use crate::state::jobs::{Ask, AskState, Ending, Job, Last, Stage, Then, Why};
 use consort_types::*;
 use std::sync::Arc;
 
@@ -45,9 +45,10 @@ impl Scheduler {
             .copied()
             .filter(|dependency| state.jobs.get(dependency.job).is_some())
             .collect();
-        let hopeless = spec.after.iter().any(|dependency| {
+        let hopeless = spec.after.iter().find(|dependency| {
             state.jobs.ending(dependency.job).is_some_and(|ending| !ending.satisfies(dependency.when))
         });
+        let hopeless = hopeless.map(|dependency| Why::Hopeless { on: dependency.job });
         for dependency in &after {
             state.jobs.get_mut(dependency.job).expect("just seen").dependents.push(id);
         }
@@ -68,7 +69,10 @@ impl Scheduler {
             after,
             dependents,
         });
-        if hopeless { self.end_job(id, Ending::Cancelled) } else { self.unblock(id) }
+        match hopeless {
+            Some(why) => self.end_job(id, why),
+            None => self.unblock(id),
+        }
     }
 
     /// Everything in the job that has nothing left to wait for begins to wait for devices.
@@ -156,19 +160,19 @@ impl Scheduler {
     }
 
     /// The job is going to end this way. It leaves the state once it holds nothing any more.
-    pub(super) fn end_job(&mut self, id: JobId, ending: Ending) {
-        if self.condemn(id, ending) {
+    pub(super) fn end_job(&mut self, id: JobId, why: Why) {
+        if self.condemn(id, why) {
             self.leave_if_over(id);
         }
     }
 
     /// The same, but it does not leave yet. Returns whether this is news.
-    fn condemn(&mut self, id: JobId, ending: Ending) -> bool {
+    fn condemn(&mut self, id: JobId, why: Why) -> bool {
         let Some(job) = self.state.jobs.get_mut(id) else { return false };
         if job.ending.is_some() {
             return false; // the first verdict stands
         }
-        job.ending = Some(ending);
+        job.ending = Some(why);
         for ask in self.asks_of(id) {
             self.set_aside(ask, Then::JobEnds);
         }
@@ -188,7 +192,7 @@ impl Scheduler {
         if stage.done < stage.count {
             return;
         }
-        if job.work_done() { self.end_job(id.job, Ending::Succeeded) } else { self.unblock(id.job) }
+        if job.work_done() { self.end_job(id.job, Why::Done) } else { self.unblock(id.job) }
     }
 
     /// Removes a job whose end is decided and that holds nothing, and tells those that waited for it; some of them
@@ -205,7 +209,8 @@ impl Scheduler {
     /// Removes one such job. Returns who must be told of whose end, the first one last.
     fn leave(&mut self, id: JobId) -> Vec<(JobId, JobId, Ending)> {
         let Some(job) = self.state.jobs.get(id) else { return vec![] };
-        let Some(ending) = job.ending else { return vec![] };
+        let Some(why) = job.ending else { return vec![] };
+        let ending = why.ending();
         if job.asks.iter().any(|ask| !matches!(ask.state, AskState::Done)) {
             return vec![]; // it holds something, or is still being taken apart
         }
@@ -220,11 +225,13 @@ impl Scheduler {
             started: job.asks.iter().filter_map(|ask| ask.first_started).min(),
             ended: self.state.now,
             ending,
+            why,
             waited: Span(sum(|ask| ask.waited).0 / job.asks.len() as i64),
             served: sum(|ask| ask.served),
             used: job.asks.iter().map(|ask| ask.attained.max(0) as u128).sum(),
             restarts: job.asks.iter().map(|ask| ask.restarts).sum(),
             preemptions: job.asks.iter().map(|ask| ask.preemptions).sum(),
+            attempts: job.asks.iter().map(|ask| ask.attempt).sum(),
             spec: job.spec,
         });
         for dependency in &job.after {
@@ -244,7 +251,7 @@ impl Scheduler {
         if !hopeless {
             self.unblock(dependent);
         }
-        hopeless && self.condemn(dependent, Ending::Cancelled)
+        hopeless && self.condemn(dependent, Why::Hopeless { on })
     }
 }
 
@@ -268,16 +275,16 @@ mod tests {
         say(&mut scheduler, Input::SetQueue(queue));
         let devices = vec![DeviceGroup { kind: "a".into(), count: 1, island: 0 }];
         say(&mut scheduler, Input::NodeJoined(NodeSpec { name: "n".into(), domains: vec![], devices }));
-        for number in 0..50_000u64 {
+        for number in 1..=50_000u64 {
             let mut spec = JobSpec::gang("link", 1, Shape::of("a"));
-            if let Some(before) = number.checked_sub(1) {
-                spec.after = vec![Dependency { job: JobId(before), when: Condition::Succeeded }];
+            if number > 1 {
+                spec.after = vec![Dependency { job: JobId(number - 1), when: Condition::Succeeded }];
             }
             say(&mut scheduler, Input::Submit(Arc::new(spec)));
         }
-        say(&mut scheduler, Input::Cancel(JobId(0)));
+        say(&mut scheduler, Input::Cancel(JobId(1)));
         let ended = scheduler.take_ended();
-        assert!(ended.iter().map(|job| job.job.0).eq(0..50_000));
+        assert!(ended.iter().map(|job| job.job.0).eq(1..=50_000));
         assert!(ended.iter().all(|job| job.ending == Ending::Cancelled));
     }
 }

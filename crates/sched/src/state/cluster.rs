@@ -4,6 +4,7 @@
 //! index (`free.rs`) is derived from it; `check` believes only this.
 
 use consort_types::*;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use std::sync::Arc;
 pub(crate) const NO_ISLAND: u32 = u32::MAX;
 
 /// Where a domain lies in the topology.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(crate) enum Level {
     /// A configured level above the node, outermost first.
     Domain(u8),
@@ -19,7 +20,7 @@ pub(crate) enum Level {
     Island,
 }
 
-#[derive(Clone, Debug, Default, Hash)]
+#[derive(Clone, Debug, Default, Hash, Serialize, Deserialize)]
 pub(crate) struct Cluster {
     pub settings: Settings,
     pub kinds: Vec<Kind>,
@@ -35,14 +36,14 @@ pub(crate) struct Cluster {
     domain_by_path: BTreeMap<Vec<String>, u32>,
 }
 
-#[derive(Clone, Debug, Hash)]
+#[derive(Clone, Debug, Hash, Serialize, Deserialize)]
 pub(crate) struct Kind {
     pub spec: KindSpec,
     /// How many nodes have how many devices of this kind, whatever their health: what the cluster could ever hold.
     pub sizes: BTreeMap<u32, u32>,
 }
 
-#[derive(Clone, Debug, Hash)]
+#[derive(Clone, Debug, Hash, Serialize, Deserialize)]
 pub(crate) struct Node {
     pub spec: NodeSpec,
     pub first: u32,
@@ -57,14 +58,14 @@ pub(crate) struct Node {
 /// up ──silent──▶ suspect ──lease + margin, or the world's word──▶ fenced ──joined──▶ up
 ///  ▲───returned────┘
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum Health {
     Up,
     Suspect { fence_at: Time },
     Fenced,
 }
 
-#[derive(Clone, Debug, Hash)]
+#[derive(Clone, Debug, Hash, Serialize, Deserialize)]
 pub(crate) struct Device {
     pub node: NodeId,
     pub kind: KindId,
@@ -78,7 +79,7 @@ pub(crate) struct Device {
     pub ill: Option<Arc<str>>,
 }
 
-#[derive(Clone, Debug, Hash)]
+#[derive(Clone, Debug, Hash, Serialize, Deserialize)]
 pub(crate) struct Domain {
     pub level: u8,
     pub name: String,

@@ -14,15 +14,19 @@
 
 use crate::class::ClassId;
 use consort_types::*;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, VecDeque};
+use std::fmt;
 use std::sync::Arc;
 
-#[derive(Clone, Debug, Default, Hash)]
+#[derive(Clone, Debug, Default, Hash, Serialize, Deserialize)]
 pub(crate) struct Jobs {
-    /// Slots by id, from `base` on; jobs that ended at the front fall off.
+    /// Slots by id, behind the `gone` that fell off at the front because they ended. The first job has id 1.
     slots: VecDeque<Option<Box<Job>>>,
-    base: u64,
-    /// How each job ended, by id; `None` while it lives.
+    gone: u64,
+    /// How many slots hold a job.
+    living: u64,
+    /// How each job ended, by id less one; `None` while it lives.
     endings: Vec<Option<Ending>>,
     /// Asks that could start now, were there room and were it their turn; some may still back off.
     pub waiting: BTreeSet<AskId>,
@@ -35,7 +39,7 @@ pub(crate) struct Jobs {
 }
 
 /// How a job ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Ending {
     /// All its work is done.
     Succeeded,
@@ -43,6 +47,65 @@ pub enum Ending {
     Failed,
     /// Somebody ended it, or what it waited for can never happen.
     Cancelled,
+}
+
+/// Why a job ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Why {
+    /// All its work is done.
+    Done,
+    /// An attempt broke, and no retry was left.
+    Broke {
+        /// Which ask.
+        ask: AskId,
+        /// How.
+        outcome: Outcome,
+    },
+    /// An attempt ran longer than the job's time limit.
+    TimeLimit {
+        /// Which ask.
+        ask: AskId,
+    },
+    /// Somebody ended it.
+    Asked,
+    /// What it waited for can never happen.
+    Hopeless {
+        /// The job it waited for.
+        on: JobId,
+    },
+}
+
+impl Why {
+    /// The ending that goes with it.
+    pub fn ending(self) -> Ending {
+        match self {
+            Why::Done => Ending::Succeeded,
+            Why::Broke { .. } | Why::TimeLimit { .. } => Ending::Failed,
+            Why::Asked | Why::Hopeless { .. } => Ending::Cancelled,
+        }
+    }
+
+    /// The exit status that stands for the whole job, where there is one.
+    pub fn exit_code(self) -> Option<i32> {
+        match self {
+            Why::Done => Some(0),
+            Why::Broke { outcome: Outcome::Failed { code, .. }, .. } => Some(code),
+            Why::Broke { .. } | Why::TimeLimit { .. } | Why::Asked | Why::Hopeless { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Why::Done => f.write_str("all its work is done"),
+            Why::Broke { outcome: Outcome::Succeeded, .. } => f.write_str("it ended and should not have"),
+            Why::Broke { outcome, .. } => write!(f, "it {outcome}"),
+            Why::TimeLimit { .. } => f.write_str("it ran longer than its time limit"),
+            Why::Asked => f.write_str("somebody cancelled it"),
+            Why::Hopeless { on } => write!(f, "it waited for job {on}, which ended in another way"),
+        }
+    }
 }
 
 impl Ending {
@@ -56,7 +119,7 @@ impl Ending {
     }
 }
 
-#[derive(Clone, Debug, Hash)]
+#[derive(Clone, Debug, Hash, Serialize, Deserialize)]
 pub(crate) struct Job {
     pub id: JobId,
     pub spec: Arc<JobSpec>,
@@ -65,7 +128,7 @@ pub(crate) struct Job {
     pub submitted: Time,
     pub paused: bool,
     /// Set once the job is going to end, while allocations are still being released.
-    pub ending: Option<Ending>,
+    pub ending: Option<Why>,
     pub stages: Vec<Stage>,
     pub asks: Vec<Ask>,
     /// Jobs that this one still waits for.
@@ -74,7 +137,7 @@ pub(crate) struct Job {
     pub dependents: Vec<JobId>,
 }
 
-#[derive(Clone, Debug, Hash)]
+#[derive(Clone, Debug, Hash, Serialize, Deserialize)]
 pub(crate) struct Stage {
     pub class: ClassId,
     /// Its asks are `asks[first..first + count]` of the job.
@@ -83,7 +146,7 @@ pub(crate) struct Stage {
     pub done: u32,
 }
 
-#[derive(Clone, Debug, Hash)]
+#[derive(Clone, Debug, Hash, Serialize, Deserialize)]
 pub(crate) struct Ask {
     pub state: AskState,
     /// Attempts started so far.
@@ -118,7 +181,7 @@ pub(crate) struct Ask {
 }
 
 /// How the last attempt ended.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum Last {
     #[default]
     Nothing,
@@ -129,7 +192,7 @@ pub(crate) enum Last {
     DeviceIll(NodeId),
 }
 
-#[derive(Clone, Debug, Hash)]
+#[derive(Clone, Debug, Hash, Serialize, Deserialize)]
 pub(crate) enum AskState {
     Blocked,
     Waiting,
@@ -137,7 +200,7 @@ pub(crate) enum AskState {
     Done,
 }
 
-#[derive(Clone, Debug, Hash)]
+#[derive(Clone, Debug, Hash, Serialize, Deserialize)]
 pub(crate) struct Allocation {
     pub phase: Phase,
     pub placement: Placement,
@@ -149,7 +212,7 @@ pub(crate) struct Allocation {
     pub pledges: Vec<AllocationId>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum Phase {
     Planned,
     Starting,
@@ -158,7 +221,7 @@ pub(crate) enum Phase {
 }
 
 /// What becomes of an ask once its devices are back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum Then {
     Requeue,
     /// The same, because a plan wants the devices.
@@ -167,7 +230,7 @@ pub(crate) enum Then {
 }
 
 /// A part of a device that somebody still has to give back.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Owed {
     pub by: AllocationId,
     pub grant: Grant,
@@ -238,21 +301,21 @@ impl Jobs {
     }
 
     pub fn next_id(&self) -> JobId {
-        JobId(self.base + self.slots.len() as u64)
+        JobId(1 + self.gone + self.slots.len() as u64)
     }
 
     pub fn get(&self, id: JobId) -> Option<&Job> {
-        let slot = id.0.checked_sub(self.base)?;
+        let slot = id.0.checked_sub(1 + self.gone)?;
         self.slots.get(slot as usize)?.as_deref()
     }
 
     pub fn get_mut(&mut self, id: JobId) -> Option<&mut Job> {
-        let slot = id.0.checked_sub(self.base)?;
+        let slot = id.0.checked_sub(1 + self.gone)?;
         self.slots.get_mut(slot as usize)?.as_deref_mut()
     }
 
     pub fn ending(&self, id: JobId) -> Option<Ending> {
-        self.endings.get(id.0 as usize).copied().flatten()
+        self.endings.get(id.index()).copied().flatten()
     }
 
     pub fn ask(&self, id: AskId) -> Option<&Ask> {
@@ -265,23 +328,29 @@ impl Jobs {
         if ask.attempt == id.attempt { ask.allocation() } else { None }
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Job> {
+    pub fn living(&self) -> usize {
+        self.living as usize
+    }
+
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Job> {
         self.slots.iter().filter_map(|slot| slot.as_deref())
     }
 
     pub fn insert(&mut self, job: Job) {
         assert_eq!(job.id, self.next_id(), "job ids are handed out in order");
         self.endings.push(None);
+        self.living += 1;
         self.slots.push_back(Some(Box::new(job)));
     }
 
     pub fn remove(&mut self, id: JobId, ending: Ending) -> Box<Job> {
-        let slot = (id.0 - self.base) as usize;
+        let slot = (id.0 - 1 - self.gone) as usize;
         let job = self.slots[slot].take().expect("a job ends once");
-        self.endings[id.0 as usize] = Some(ending);
+        self.endings[id.index()] = Some(ending);
+        self.living -= 1;
         while matches!(self.slots.front(), Some(None)) {
             self.slots.pop_front();
-            self.base += 1;
+            self.gone += 1;
         }
         job
     }

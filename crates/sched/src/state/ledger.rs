@@ -8,22 +8,23 @@
 //! Usage is settled when devices come back, in whole device-milliseconds.
 
 use consort_types::{KindId, TenantId, TenantSpec};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-#[derive(Clone, Debug, Default, Hash)]
+#[derive(Clone, Debug, Default, Hash, Serialize, Deserialize)]
 pub(crate) struct Ledger {
     pub tenants: Vec<Tenant>,
     by_name: BTreeMap<String, TenantId>,
 }
 
-#[derive(Clone, Debug, Hash)]
+#[derive(Clone, Debug, Hash, Serialize, Deserialize)]
 pub(crate) struct Tenant {
     pub spec: TenantSpec,
     /// By kind; grows as kinds appear.
     pub accounts: Vec<Account>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) struct Account {
     pub guarantee: u64,
     pub ceiling: Option<u64>,

@@ -1,9 +1,10 @@
 //! Waiting lines and their parameters. Who waits in them is known by the jobs; in which order, by the policy.
 
 use consort_types::{QueueId, QueueSpec};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-#[derive(Clone, Debug, Default, Hash)]
+#[derive(Clone, Debug, Default, Hash, Serialize, Deserialize)]
 pub(crate) struct Queues {
     pub list: Vec<QueueSpec>,
     by_name: BTreeMap<String, QueueId>,

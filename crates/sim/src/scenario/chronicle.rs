@@ -86,8 +86,8 @@ impl Chronicle {
     fn input(&mut self, at: Time, input: &Input) {
         match input {
             Input::Submit(spec) => {
-                self.submitted.push((spec.name.clone(), Ok(JobId(self.specs.len() as u64))));
                 self.specs.push(spec.clone());
+                self.submitted.push((spec.name.clone(), Ok(JobId(self.specs.len() as u64))));
             }
             Input::Started(id) if self.begun.remove(id) != Some(at) => {
                 self.say(at, format!("{} is up", self.attempt(*id)));

@@ -18,6 +18,7 @@ pub(super) struct Trouble {
     /// Somebody changed the hardware of a node: what was accepted may never fit again.
     pub refitted: bool,
     foreign: bool,
+    ill: bool,
     /// Whether quotas change in this history: one in which they do not ends under its own ceilings.
     requotes: bool,
 }
@@ -25,7 +26,15 @@ pub(super) struct Trouble {
 impl Trouble {
     pub fn new(mut dice: Dice, cluster: Cluster) -> Self {
         let requotes = dice.chance(0.5);
-        Trouble { dice, cluster, counts: BTreeMap::new(), refitted: false, foreign: false, requotes }
+        Trouble {
+            dice,
+            cluster,
+            counts: BTreeMap::new(),
+            refitted: false,
+            foreign: false,
+            ill: false,
+            requotes,
+        }
     }
 
     fn count(&mut self, what: &'static str) {
@@ -41,7 +50,8 @@ impl Trouble {
             8..11 => self.cut_off(now, rollout),
             11..13 => self.die(now, rollout),
             13..15 => self.repair(now, rollout),
-            15..18 => self.foreign_use(now, rollout, witness),
+            15..17 => self.foreign_use(now, rollout, witness),
+            17 => self.illness(now, rollout, witness),
             18..20 => self.lie_about_attempts(now, rollout, witness),
             20..22 => self.repeat_news(now, rollout, witness),
             22 => self.repeat_orders(now, rollout),
@@ -165,6 +175,16 @@ impl Trouble {
         self.say(now, rollout, witness, Input::ForeignUse { node, shares });
     }
 
+    fn illness(&mut self, now: Time, rollout: &mut Rollout<VirtualWorld>, witness: &mut Witness) {
+        let node = self.node();
+        let count = rollout.scheduler.view().nodes().nth(node.index()).map_or(0, |node| node.devices);
+        let ill = (0..count).filter(|_| self.dice.chance(0.3));
+        let ill = ill.map(|device| Illness { device, why: "a scripted fault".into() }).collect();
+        self.count("ill devices");
+        self.ill = true;
+        self.say(now, rollout, witness, Input::DeviceHealth { node, ill });
+    }
+
     /// News about attempts that are over or were never made: all of it must be refused.
     fn lie_about_attempts(&mut self, now: Time, rollout: &mut Rollout<VirtualWorld>, witness: &mut Witness) {
         let view = rollout.scheduler.view();
@@ -256,6 +276,9 @@ impl Trouble {
             rollout.scheduler.view().nodes().map(|node| (node.id, node.devices)).collect();
         for (node, count) in nodes {
             rollout.input(now, Input::Undrain(node), witness);
+            if self.ill {
+                rollout.input(now, Input::DeviceHealth { node, ill: vec![] }, witness);
+            }
             if self.foreign {
                 rollout.input(now, Input::ForeignUse { node, shares: vec![0; count as usize] }, witness);
             }

@@ -1,0 +1,98 @@
+//! The next thing to do about one allocation.
+//!
+//! For: starts, stops, crashes and news all end in the same few lines.
+//! Promises: may be called at any time; does nothing that was done already.
+//! Never: reports an ending while anything of the allocation may be left.
+
+use super::Keeper;
+use crate::allocation::{Allocation, State};
+use crate::outcome;
+use consort_agent::crash;
+use consort_types::{AllocationId, Input, Outcome};
+
+impl Keeper {
+    /// Looks at an allocation and does the next thing.
+    pub(super) fn advance(&mut self, id: AllocationId) {
+        // Taken out for the time, so that its members can be worked on with the rest of the keeper at hand.
+        let Some(mut allocation) = self.allocations.remove(&id) else { return };
+        let again = !allocation.done && self.work_on(&mut allocation);
+        if allocation.done && allocation.forgotten {
+            self.restless.remove(&id);
+            self.trash.push(self.folder(id));
+            return;
+        }
+        self.allocations.insert(id, allocation);
+        self.look_again(id, again);
+    }
+
+    /// True if it has to be looked at again although nobody gives a sign.
+    fn work_on(&mut self, allocation: &mut Allocation) -> bool {
+        let mut again = self.settle_all(allocation);
+        self.release(allocation);
+        if allocation.is_winding() {
+            // What was open a moment ago is now to be closed.
+            again = self.settle_all(allocation);
+            self.ask_to_stop(allocation);
+        }
+        if let Some(ends) = allocation.ends() {
+            self.finish(allocation, &ends);
+            return false;
+        }
+        again || (allocation.is_gang() && !allocation.released)
+    }
+
+    fn settle_all(&mut self, allocation: &mut Allocation) -> bool {
+        let mut again = false;
+        for rank in 0..allocation.members.len() {
+            again |= self.settle(allocation, rank);
+        }
+        again
+    }
+
+    /// Lets workers run once all of them are there.
+    fn release(&mut self, allocation: &mut Allocation) {
+        if !allocation.released && allocation.refused.is_none() {
+            let begun = allocation.members.iter().filter(|member| member.has_begun()).count();
+            let started =
+                allocation.members.iter().filter(|member| matches!(member.state, State::Watched(_)));
+            if !allocation.is_gang() {
+                allocation.released = started.count() + begun > 0;
+            } else if self.folder(allocation.id).join("go").exists() {
+                allocation.released = true;
+            } else if begun == allocation.members.len() && !allocation.is_winding() {
+                crash::point("before-go");
+                match std::fs::File::create(self.folder(allocation.id).join("go")) {
+                    Ok(_) => allocation.released = true,
+                    Err(error) => allocation.refused = Some(format!("the gang cannot be let go: {error}")),
+                }
+            } else if !allocation.gone_is_desired && allocation.is_winding() {
+                allocation.refused = Some("a worker ended before the gang was whole".into());
+            }
+        }
+        if allocation.released && !allocation.told_started && !allocation.forgotten {
+            allocation.told_started = true;
+            self.tell(Input::Started(allocation.id));
+        }
+    }
+
+    fn finish(&mut self, allocation: &mut Allocation, ends: &[outcome::End]) {
+        allocation.done = true;
+        allocation.orders = Vec::new();
+        if allocation.forgotten {
+            return;
+        }
+        let id = allocation.id;
+        self.tell(match outcome::judge(ends, allocation.gone_is_desired, allocation.released) {
+            Some(outcome) => Input::Ended { allocation: id, outcome },
+            None if allocation.told_started => Input::Ended { allocation: id, outcome: Outcome::Stopped },
+            None => Input::StartRefused { allocation: id, why: why(allocation) },
+        });
+    }
+}
+
+fn why(allocation: &Allocation) -> String {
+    let left = || allocation.members.iter().find_map(|member| member.left.clone());
+    let why = allocation.refused.clone().or_else(left).unwrap_or_else(|| "it did not start".into());
+    // Whoever accepts reasons takes no endless ones.
+    why.chars().take(1000).collect()
+}

@@ -1,0 +1,23 @@
+//! The world of one machine.
+//!
+//! Allocations become processes of this host: one shim for each worker, and the worker below it. What is desired is
+//! compared with what lies in the run folder, so that a daemon that was killed at any moment finds everything again.
+//!
+//! | read | for |
+//! |---|---|
+//! | [`LocalWorld`] | the seam: desires in, inputs out, nothing that blocks |
+//! | `keeper` | the one thread that starts, watches and ends |
+//! | `allocation` | the state of one allocation and what comes of it |
+//! | `orders` | from a placement to the orders of its workers |
+//!
+//! Invariants: an allocation is reported ended only when no process of it is left; nothing is ever started for an
+//! allocation that was reported ended; what was reported once is not reported again by the same world.
+
+mod allocation;
+mod keeper;
+mod orders;
+mod outcome;
+mod world;
+
+pub use orders::log_path;
+pub use world::{LocalWorld, Setup};

@@ -1,0 +1,162 @@
+//! The seam: desires in, inputs out.
+//!
+//! For: the loop that owns the scheduler, which must not wait for a disk or a process.
+//! Promises: `desire` hands over and returns; what has happened waits in order until `observe` takes it; `wake` is called
+//! whenever something new waits.
+//! Never: ends a worker because this value is dropped: workers outlive the daemon, and the next world finds them.
+
+use crate::keeper::{Keeper, Message};
+use consort_agent::discover::Inventory;
+use consort_agent::launch::{self, ShimProgram};
+use consort_types::{
+    AllocationId, Capabilities, Desired, Illness, Input, JobSpec, NodeId, Time, Work, Works, World,
+};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fd::OwnedFd;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+/// What a local world needs to know.
+#[derive(Clone)]
+pub struct Setup {
+    /// Where the folders of running allocations are. Belongs to this world alone; must survive a restart of the daemon.
+    pub run_dir: PathBuf,
+    /// Where logs go that nobody named a file for.
+    pub log_dir: PathBuf,
+    /// How a shim is called.
+    pub shim: ShimProgram,
+    /// What this machine has.
+    pub inventory: Arc<Inventory>,
+    /// What the scheduler calls this machine.
+    pub node: NodeId,
+    /// The scheduler's number of this machine's first device.
+    pub first_device: u32,
+    /// Whoever knows what jobs run.
+    pub works: Arc<dyn Works>,
+    /// Called, from another thread, when there is something to observe.
+    pub wake: Arc<dyn Fn() + Send + Sync>,
+}
+
+/// One machine.
+pub struct LocalWorld {
+    messages: Sender<Message>,
+    bell: Arc<OwnedFd>,
+    news: Arc<News>,
+    log_dir: PathBuf,
+    node: NodeId,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What has happened and was not yet taken.
+pub(crate) struct News {
+    inputs: Mutex<Vec<Input>>,
+    wake: Arc<dyn Fn() + Send + Sync>,
+}
+
+impl News {
+    pub fn push(&self, input: Input) {
+        self.inputs.lock().unwrap_or_else(PoisonError::into_inner).push(input);
+        (self.wake)();
+    }
+}
+
+impl LocalWorld {
+    /// Opens the run folder. Nothing is started, stopped or reported before something is desired.
+    pub fn open(setup: Setup) -> io::Result<Self> {
+        let told = |what: &str, path: &Path, error: io::Error| {
+            io::Error::new(
+                error.kind(),
+                format!("the {what} folder {} cannot be made: {error}", path.display()),
+            )
+        };
+        std::fs::create_dir_all(&setup.run_dir).map_err(|error| told("run", &setup.run_dir, error))?;
+        std::fs::create_dir_all(&setup.log_dir).map_err(|error| told("log", &setup.log_dir, error))?;
+        let news = Arc::new(News { inputs: Mutex::default(), wake: setup.wake.clone() });
+        let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        let (messages, inbox) = channel();
+        let (log_dir, node) = (setup.log_dir.clone(), setup.node);
+        let mut keeper = Keeper::new(setup, inbox, bell.clone(), news.clone())?;
+        let thread = std::thread::Builder::new().name("local-world".into()).spawn(move || keeper.run())?;
+        Ok(Self { messages, bell, news, log_dir, node, thread: Some(thread) })
+    }
+
+    /// Whatever is found in the run folder and is not among these is nobody's. It is ended and removed without a report;
+    /// returns once no process of it is left, because its devices look free.
+    pub fn clear_all_but(&mut self, desired: impl IntoIterator<Item = AllocationId>) {
+        let (gone, all_gone) = channel::<()>();
+        self.send(Message::Clear(desired.into_iter().collect(), gone));
+        let _ = all_gone.recv(); // nobody sends: the other end is dropped when it is done
+    }
+
+    /// Ends all work and waits until it is gone. Nothing is forgotten: a world that is opened later, and told that it is
+    /// still desired, reports that it was stopped.
+    pub fn halt(&mut self) {
+        let (gone, all_gone) = channel::<()>();
+        self.send(Message::Halt(gone));
+        let _ = all_gone.recv();
+    }
+
+    /// Which devices are ill, by position in the inventory; all others are well.
+    pub fn report_health(&mut self, ill: Vec<Illness>) {
+        self.news.push(Input::DeviceHealth { node: self.node, ill });
+    }
+
+    /// Where the output of a worker goes.
+    pub fn log_path(&self, allocation: AllocationId, spec: &JobSpec, work: &Work, rank: u32) -> PathBuf {
+        crate::orders::log_path(&self.log_dir, allocation, spec, work, rank)
+    }
+
+    /// Where the output of a worker goes when nobody named a file.
+    pub fn default_log_path(log_dir: &Path, allocation: AllocationId, rank: u32) -> PathBuf {
+        launch::log_path(log_dir, allocation, rank)
+    }
+
+    fn send(&self, message: Message) {
+        let alive = self.messages.send(message).is_ok();
+        // Everything would hang without a word if this went unnoticed; the journal brings us back.
+        assert!(alive, "the thread of the local world is gone");
+        let _ = rustix::io::write(&*self.bell, &1u64.to_ne_bytes());
+    }
+}
+
+impl World for LocalWorld {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { preempts: true, shares: true }
+    }
+
+    fn desire(&mut self, _now: Time, changes: &[Desired]) {
+        if !changes.is_empty() {
+            self.send(Message::Desire(changes.to_vec()));
+        }
+    }
+
+    fn settled(&mut self, ended: &[AllocationId]) {
+        for &allocation in ended {
+            self.send(Message::Forget(allocation));
+        }
+    }
+
+    fn next_at(&self) -> Option<Time> {
+        let waiting = !self.news.inputs.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+        waiting.then_some(Time(i64::MIN))
+    }
+
+    fn observe(&mut self, _now: Time, inputs: &mut Vec<Input>) {
+        inputs.append(&mut self.news.inputs.lock().unwrap_or_else(PoisonError::into_inner));
+        let alive = self.thread.as_ref().is_some_and(|thread| !thread.is_finished());
+        assert!(alive, "the thread of the local world is gone");
+    }
+}
+
+impl Drop for LocalWorld {
+    fn drop(&mut self) {
+        let _ = self.messages.send(Message::Quit);
+        let _ = rustix::io::write(&*self.bell, &1u64.to_ne_bytes());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

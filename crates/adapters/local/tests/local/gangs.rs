@@ -1,0 +1,71 @@
+//! Workers that begin together or not at all.
+
+use crate::house::{House, is_there, pid_in, sh};
+use consort_agent::launch::Sight;
+use consort_types::{Cause, Input, Outcome};
+
+#[test]
+fn nobody_begins_before_everybody_is_there() {
+    let mut house = House::new();
+    let file = house.path("seen");
+    // Each worker counts the shims that have taken their slots when it begins.
+    let run = house.run_dir();
+    let id = house.start(
+        4,
+        sh(&format!(
+            "grep -l started {}/*/w*/status | wc -l >> {}; echo $RANK of $WORLD_SIZE",
+            run.display(),
+            file.display()
+        )),
+    );
+    house.started(id);
+    assert_eq!(house.ended(id), Outcome::Succeeded);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "4\n4\n4\n4\n");
+    assert_eq!(house.log(id, 3), "3 of 4\n");
+}
+
+#[test]
+fn one_that_cannot_start_takes_the_others_back() {
+    let mut house = House::new();
+    let file = house.path("ran");
+    let id = house.store(3, sh(&format!("touch {}", file.display())));
+    // A folder stands where the order of the second worker should go.
+    std::fs::create_dir_all(house.slot(id, 1).order().join("in-the-way")).unwrap();
+    house.want(id, 3);
+    let why = house.refused(id);
+    assert!(why.contains("w1") || why.contains("ended before"), "{why}");
+    assert!(!file.exists());
+    for rank in [0, 2] {
+        let sight = house.slot(id, rank).look().unwrap();
+        assert!(matches!(sight, Sight::Exited(_) | Sight::Void), "{sight:?}");
+    }
+    assert!(!house.seen.contains(&Input::Started(id)));
+}
+
+#[test]
+fn the_first_to_fail_stops_the_others() {
+    let mut house = House::new();
+    let file = house.path("pid");
+    let text = format!(
+        "if [ $RANK = 1 ]; then while [ ! -e {0} ]; do sleep 0.01; done; exit 3; fi; \
+         [ $RANK = 0 ] && {{ echo $$ > {0}.new; mv {0}.new {0}; }}; exec sleep 60",
+        file.display()
+    );
+    let id = house.start(3, sh(&text));
+    assert_eq!(house.ended(id), Outcome::Failed { code: 3, cause: Cause::Exit });
+    assert!(!is_there(pid_in(&file)));
+}
+
+#[test]
+fn a_gang_that_is_stopped_is_stopped() {
+    let mut house = House::new();
+    for _ in 0..5 {
+        let id = house.start(4, sh("exec sleep 60"));
+        house.stop(id);
+        assert_eq!(house.ended(id), Outcome::Stopped);
+    }
+    let id = house.start(4, sh("exec sleep 60"));
+    house.started(id);
+    house.stop(id);
+    assert_eq!(house.ended(id), Outcome::Stopped);
+}

@@ -1,0 +1,210 @@
+//! A local world in a folder of its own, for tests with real processes.
+//!
+//! Every wait is bounded; a test that hangs fails instead.
+
+use consort_agent::discover::{FoundDevice, Inventory};
+use consort_agent::launch::{self, ShimProgram, Slot};
+use consort_agent::status::{self, Record, Started};
+use consort_local::{LocalWorld, Setup};
+use consort_types::{
+    AllocationId, AskId, Command, Desired, DeviceId, Fill, Grace, Grant, Input, JobId, JobSpec, Limits,
+    NodeId, Outcome, Output, Placement, Shape, Span, StageWork, Time, WHOLE, Wanted, Work, Works, World,
+};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+type Kept = BTreeMap<JobId, (Arc<JobSpec>, Arc<Work>)>;
+
+#[derive(Default)]
+pub struct Shelf(Mutex<Kept>);
+
+impl Works for Shelf {
+    fn find(&self, job: JobId) -> Result<(Arc<JobSpec>, Arc<Work>), String> {
+        self.0.lock().unwrap().get(&job).cloned().ok_or_else(|| "nobody stored it".into())
+    }
+}
+
+pub struct House {
+    pub folder: tempfile::TempDir,
+    pub shelf: Arc<Shelf>,
+    pub world: Option<LocalWorld>,
+    pub shim: PathBuf,
+    pub seen: Vec<Input>,
+    next: u64,
+}
+
+pub fn sh(text: &str) -> Work {
+    work(Command::Program(vec!["/bin/sh".into(), "-c".into(), text.into()]))
+}
+
+pub fn work(command: Command) -> Work {
+    Work {
+        stages: vec![StageWork { commands: vec![command], indices: vec![] }],
+        workdir: "/tmp".into(),
+        env: vec![],
+        inherited: vec![],
+        grace: Grace { signal: 15, span: Span::seconds(5) },
+        limits: Limits::default(),
+        output: Output::default(),
+    }
+}
+
+impl House {
+    pub fn new() -> Self {
+        let mut house = Self {
+            folder: tempfile::tempdir().unwrap(),
+            shelf: Arc::default(),
+            world: None,
+            shim: env!("CARGO_BIN_EXE_consort-local-shim").into(),
+            seen: vec![],
+            next: 1,
+        };
+        house.open();
+        house
+    }
+
+    pub fn open(&mut self) {
+        let device = |index: u32| FoundDevice {
+            kind: "slice".into(),
+            identity: index.to_string(),
+            index,
+            ..FoundDevice::default()
+        };
+        self.world = None;
+        self.world = Some(
+            LocalWorld::open(Setup {
+                run_dir: self.run_dir(),
+                log_dir: self.folder.path().join("logs"),
+                shim: ShimProgram { program: self.shim.clone(), arguments: vec![] },
+                inventory: Arc::new(Inventory::new("here", (0..4).map(device).collect(), vec![])),
+                node: NodeId(0),
+                first_device: 0,
+                works: self.shelf.clone(),
+                wake: Arc::new(|| {}),
+            })
+            .unwrap(),
+        );
+    }
+
+    pub fn run_dir(&self) -> PathBuf {
+        self.folder.path().join("run")
+    }
+
+    pub fn store(&mut self, size: u32, work: Work) -> AllocationId {
+        let job = JobId(self.next);
+        self.next += 1;
+        let spec = JobSpec::gang("test", size, Shape::any());
+        self.shelf.0.lock().unwrap().insert(job, (Arc::new(spec), Arc::new(work)));
+        AllocationId { ask: AskId::whole(job), attempt: 1 }
+    }
+
+    pub fn want(&mut self, allocation: AllocationId, size: u32) {
+        let grant = |device| Grant { device: DeviceId(device), share: WHOLE, memory_bytes: 0 };
+        let placement =
+            Placement { fills: vec![Fill { shape: 0, count: size }], grants: (0..size).map(grant).collect() };
+        self.desire(allocation, Wanted::Run(placement));
+    }
+
+    pub fn desire(&mut self, allocation: AllocationId, wanted: Wanted) {
+        self.world.as_mut().unwrap().desire(Time::ZERO, &[Desired { allocation, wanted }]);
+    }
+
+    pub fn start(&mut self, size: u32, work: Work) -> AllocationId {
+        let allocation = self.store(size, work);
+        self.want(allocation, size);
+        allocation
+    }
+
+    pub fn stop(&mut self, allocation: AllocationId) {
+        self.desire(allocation, Wanted::Gone);
+    }
+
+    /// Waits for an input that fits.
+    pub fn expect(&mut self, what: &str, fits: impl Fn(&Input) -> bool) -> Input {
+        let late = Instant::now() + Duration::from_secs(20);
+        loop {
+            if let Some(found) = self.seen.iter().position(&fits) {
+                return self.seen.remove(found);
+            }
+            assert!(Instant::now() < late, "{what} did not come; seen {:?}", self.seen);
+            std::thread::sleep(Duration::from_millis(2));
+            self.look();
+        }
+    }
+
+    pub fn look(&mut self) {
+        self.world.as_mut().unwrap().observe(Time::ZERO, &mut self.seen);
+    }
+
+    pub fn started(&mut self, id: AllocationId) {
+        self.expect("Started", |input| *input == Input::Started(id));
+    }
+
+    pub fn ended(&mut self, id: AllocationId) -> Outcome {
+        let ended = self
+            .expect("Ended", |input| matches!(input, Input::Ended { allocation, .. } if *allocation == id));
+        let Input::Ended { outcome, .. } = ended else { unreachable!() };
+        outcome
+    }
+
+    pub fn refused(&mut self, id: AllocationId) -> String {
+        let fits =
+            |input: &Input| matches!(input, Input::StartRefused { allocation, .. } if *allocation == id);
+        let Input::StartRefused { why, .. } = self.expect("StartRefused", fits) else { unreachable!() };
+        why
+    }
+
+    pub fn run(&mut self, work: Work) -> (Outcome, String) {
+        let id = self.start(1, work);
+        self.started(id);
+        let outcome = self.ended(id);
+        (outcome, self.log(id, 0))
+    }
+
+    pub fn log(&self, id: AllocationId, rank: u32) -> String {
+        let path = launch::log_path(&self.folder.path().join("logs"), id, rank);
+        std::fs::read_to_string(path).unwrap_or_default()
+    }
+
+    pub fn slot(&self, id: AllocationId, rank: u32) -> Slot {
+        Slot::new(&self.run_dir(), id, rank)
+    }
+
+    /// Who runs a worker, once somebody does.
+    pub fn shim_of(&self, id: AllocationId, rank: u32) -> Started {
+        within("a shim", || {
+            let records = status::read(&self.slot(id, rank).status()).ok()?;
+            records
+                .into_iter()
+                .find_map(|record| if let Record::Started(one) = record { Some(one) } else { None })
+        })
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+}
+
+/// Waits for something that has to come.
+pub fn within<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let late = Instant::now() + Duration::from_secs(20);
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < late, "{what} did not come");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// The number that a worker wrote into a file.
+pub fn pid_in(path: &std::path::Path) -> i32 {
+    within("a number", || std::fs::read_to_string(path).ok()?.strip_suffix('\n')?.parse().ok())
+}
+
+pub fn is_there(pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+}

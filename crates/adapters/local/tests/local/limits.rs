@@ -1,0 +1,89 @@
+//! What workers may use, and where their output goes.
+
+use crate::house::{House, pid_in, sh, within};
+use consort_agent::launch;
+use consort_types::{Cause, Outcome};
+
+#[test]
+fn more_memory_than_was_given_is_named() {
+    let mut house = House::new();
+    let mut work = sh("head -c 200000000 /dev/zero | tail -c 150000000 > /dev/null; echo $?; exit 1");
+    work.limits.memory_bytes = Some(48 << 20);
+    let id = house.start(1, work);
+    let started = house.shim_of(id, 0);
+    let outcome = house.ended(id);
+    if started.groups.is_empty() {
+        // Said aloud: what is not tried here is tried where control groups can be made.
+        eprintln!("SKIPPED: no control group for memory here: {:?}", started.notes);
+        assert!(house.log(id, 0).contains("no control group for memory"));
+        return;
+    }
+    assert!(matches!(outcome, Outcome::Failed { cause: Cause::OutOfMemory, .. }), "{outcome:?}");
+    assert!(started.groups.iter().all(|group| !group.exists()), "groups are taken away again");
+}
+
+#[test]
+fn within_its_memory_a_worker_lives() {
+    let mut house = House::new();
+    let mut work = sh("true");
+    work.limits.memory_bytes = Some(256 << 20);
+    work.limits.processes = Some(50);
+    work.limits.cpu_thousandths = Some(1500);
+    assert_eq!(house.run(work).0, Outcome::Succeeded);
+}
+
+#[test]
+fn open_files_are_limited() {
+    let mut work = sh("ulimit -n");
+    work.limits.open_files = Some(77);
+    assert_eq!(House::new().run(work).1, "77\n");
+}
+
+#[test]
+fn logs_are_put_aside_at_their_size() {
+    let mut house = House::new();
+    let mut work = sh("for i in 1 2 3 4 5 6 7 8; do echo line-$i; done");
+    work.output.rotate_bytes = 14;
+    work.output.keep = 2;
+    let id = house.start(1, work);
+    house.ended(id);
+    let path = launch::log_path(&house.path("logs"), id, 0);
+    let aside = |number| std::fs::read_to_string(format!("{}.{number}", path.display())).unwrap_or_default();
+    assert_eq!((house.log(id, 0), aside(1)), ("line-7\nline-8\n".into(), "line-5\nline-6\n".into()));
+    assert_eq!((aside(2), aside(3)), ("line-3\nline-4\n".into(), String::new()));
+}
+
+#[test]
+fn a_log_can_be_named() {
+    let mut house = House::new();
+    let mut work = sh("exit 0");
+    work.workdir = house.path("").display().to_string();
+    work.output.path = Some("out/%x-%j.%t.txt".into());
+    house.run(work);
+    assert!(house.path("out/test-1.0.txt").exists());
+}
+
+#[test]
+fn a_log_folder_that_vanishes_harms_nobody() {
+    let mut house = House::new();
+    let (first, second) = (house.path("first"), house.path("second"));
+    let text = format!(
+        "echo one; echo 1 > {0}; while [ ! -e {1} ]; do sleep 0.01; done; \
+         head -c 1000000 /dev/zero | tr '\\0' x; sleep 0.3; echo; echo end",
+        first.display(),
+        second.display()
+    );
+    let id = house.start(1, sh(&text));
+    pid_in(&first);
+    let logs = house.path("logs");
+    within("the log", || (house.log(id, 0) == "one\n").then_some(()));
+    std::fs::remove_dir_all(&logs).unwrap();
+    std::fs::write(&logs, "in the way").unwrap();
+    std::fs::write(&second, "").unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(150));
+    std::fs::remove_file(&logs).unwrap();
+    assert_eq!(house.ended(id), Outcome::Succeeded);
+    let log = house.log(id, 0);
+    assert!(log.ends_with("\nend\n"), "{}", &log[log.len().saturating_sub(80)..]);
+    assert!(log.contains("bytes of output were lost here"), "{}", log.len());
+}

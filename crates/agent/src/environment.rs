@@ -1,0 +1,70 @@
+//! What a worker finds in its environment.
+//!
+//! For: a training script finds the words its framework looks for, whichever framework that is, and sees the devices it
+//! was granted and no others.
+//! Promises: a pure function of what was submitted and where it was placed. What the submitter had around them loses to
+//! what is set here, which loses to what was asked for by name; device masks and `CONSORT_*` lose to nothing. A vendor
+//! of which nothing was granted gets an empty mask.
+//! Never: touches `NCCL_*`: how the network is used is the site's business.
+//!
+//! One choice needs a reason. *Local* ranks (`LOCAL_RANK`, `SLURM_LOCALID` and their kin) count the workers that see the
+//! same devices. Scripts use them as an index into the devices they see (`set_device(LOCAL_RANK)`), and a worker sees its
+//! own devices only; so each worker with accelerators is local rank 0 of 1, as it would be in a container of its own,
+//! while workers without accelerators, which all see the same nothing, are counted together.
+
+mod frameworks;
+mod masks;
+mod slurm;
+mod team;
+
+pub use team::{Misfit, Team, Worker};
+
+use crate::launch::allocation_name;
+use consort_types::{Form, Work};
+use std::collections::BTreeMap;
+
+/// Where programs are looked for when nobody says.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// What each worker of a team finds, in order of names.
+pub fn environment(team: &Team<'_>, work: &Work, rank: u32) -> Vec<(String, String)> {
+    let worker = &team.workers[rank as usize];
+    let mut all = BTreeMap::from([("PATH".to_owned(), PATH.to_owned())]);
+    all.extend(work.inherited.iter().cloned());
+    frameworks::set(&mut all, team, worker);
+    slurm::set(&mut all, team, worker, work);
+    if worker.cpus > 0 && !work.inherited.iter().any(|(name, _)| name == "OMP_NUM_THREADS") {
+        all.insert("OMP_NUM_THREADS".into(), worker.cpus.to_string());
+    }
+    all.extend(work.env.iter().cloned());
+    masks::set(&mut all, team, worker);
+    set_own(&mut all, team, worker);
+    // The kernel has no place for such names, and no way to say so.
+    all.retain(|name, value| !name.is_empty() && !name.contains(['=', '\0']) && !value.contains('\0'));
+    all.into_iter().collect()
+}
+
+/// Our own words, and nobody else's under our name.
+fn set_own(all: &mut BTreeMap<String, String>, team: &Team<'_>, worker: &Worker) {
+    all.retain(|name, _| !name.starts_with("CONSORT_"));
+    let ask = team.allocation.ask;
+    let stage = &team.spec.stages[usize::from(ask.stage)];
+    let own = [
+        ("JOB", ask.job.0.to_string()),
+        ("JOB_NAME", team.spec.name.clone()),
+        ("ALLOCATION", allocation_name(team.allocation)),
+        ("ATTEMPT", team.allocation.attempt.to_string()),
+        ("STAGE", stage.name.clone()),
+        ("TASK", team.task.to_string()),
+        ("ROLE", worker.role.clone()),
+        ("RANK", worker.rank.to_string()),
+        ("SIZE", team.workers.len().to_string()),
+    ];
+    all.extend(own.map(|(name, value)| (format!("CONSORT_{name}"), value)));
+    if let Form::Bag { tasks } | Form::Service { replicas: tasks } = stage.form {
+        all.insert("CONSORT_TASKS".into(), tasks.to_string());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,51 @@
+//! Starting workers, and finding them again.
+//!
+//! ```text
+//! RUN_DIR/12.0.0#1/            one attempt at one ask
+//!                  go          the gang is whole: workers may begin
+//!                  w0/         one worker
+//!                     launch.json   all that its shim needs, complete before there is a shim
+//!                     status        what became of it, by its shim
+//!                     script        the text of a script, if it is one
+//! ```
+//! For: a daemon that may be killed between any two lines, started again, and told all it wants once more.
+//! Promises: an order lies on disk, whole, before its shim is started; starting a shim a second time does no harm; what
+//! became of a worker can be told from its slot alone.
+//! Never: waits for a worker, and never starts one itself: only a shim does, under the lock of its slot.
+
+mod order;
+mod slot;
+
+pub use order::{LogOrder, Order};
+pub use slot::{Sight, Slot, allocation_name, allocation_of, log_path};
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// How a shim is called: a program and what comes before the folder of the slot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShimProgram {
+    /// The program.
+    pub program: PathBuf,
+    /// What it is called with, before the folder of the slot: `shim`.
+    pub arguments: Vec<String>,
+}
+
+impl ShimProgram {
+    /// Starts a shim for a slot whose order has been written.
+    ///
+    /// It gets nothing from us but its folder: no environment, no open file. Nothing is run between fork and exec, so
+    /// that the copy of a big daemon costs nothing; what a shim has to change about itself it changes itself.
+    pub fn spawn(&self, slot: &Path) -> io::Result<Child> {
+        Command::new(&self.program)
+            .args(&self.arguments)
+            .arg(slot)
+            .env_clear()
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+    }
+}

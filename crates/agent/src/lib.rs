@@ -1,0 +1,26 @@
+//! What happens on a node.
+//!
+//! Other rooms decide who runs where; this one finds out what there is, starts what was decided, watches it, and ends
+//! it. It knows processes, files and device libraries, and nothing of queues, tenants or plans.
+//!
+//! | read | for |
+//! |---|---|
+//! | [`discover`] | what this machine has |
+//! | [`environment`] | what a worker finds in its environment |
+//! | [`launch`] | the folders of workers, how they are started and found again after a crash |
+//! | [`shim`] | the small process above each worker, which outlives the daemon |
+//! | [`status`] | what a shim writes down, and the lock that makes it the only one |
+//! | [`process`] | which process is which, and what is left of one |
+//! | [`crash`] | places at which tests may kill the daemon |
+//!
+//! Two invariants hold everything else up. *An attempt is never run twice*: a shim starts its worker only under the
+//! lock of its slot, and only if no record is there yet. *Ended means gone*: an ending is written down only when no
+//! process of the worker is left.
+
+pub mod crash;
+pub mod discover;
+pub mod environment;
+pub mod launch;
+pub mod process;
+pub mod shim;
+pub mod status;

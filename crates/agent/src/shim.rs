@@ -1,0 +1,123 @@
+//! The small process above each worker.
+//!
+//! ```text
+//! daemon ──spawns──▶ shim ──▶ worker ──▶ its children, theirs, and so on
+//!                     │ holds the lock of the slot, pumps the output, reaps, writes the last record
+//! ```
+//! For: workers outlive the daemon, and their endings are not lost while it is away.
+//! Promises: runs its worker at most once, and alone; whatever the worker leaves behind becomes a child of the shim and
+//! ends before the last record is written; SIGTERM means: ask the worker to go, and after its grace make it.
+//! Never: depends on the daemon being there. Never blocks a worker because a log cannot be written.
+
+mod confine;
+mod groups;
+mod log;
+mod program;
+mod signals;
+mod watch;
+
+use crate::launch::{Order, Slot};
+use crate::process::{self, Identity};
+use crate::status::{self, Claim, Exited, Held, Record, Started};
+use confine::Confinement;
+use log::Log;
+use rustix::process::{set_child_subreaper, setsid};
+use signals::Signals;
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Why a shim left without having run its worker. The daemon sees the number as the exit status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Left {
+    /// It was called in a way it does not understand.
+    Called = 2,
+    /// The order could not be read.
+    Order = 3,
+    /// The records could not be read or written.
+    Status = 4,
+    /// Another shim has the slot, or had it.
+    Taken = 5,
+}
+
+impl Left {
+    /// What an exit status of a shim means.
+    pub fn of(code: i32) -> Option<Self> {
+        [Self::Called, Self::Order, Self::Status, Self::Taken].into_iter().find(|left| *left as i32 == code)
+    }
+
+    /// In words.
+    pub fn why(self) -> &'static str {
+        match self {
+            Self::Called => "the shim was called without the folder of a slot",
+            Self::Order => "the shim could not read its order",
+            Self::Status => "the shim could not write to its slot; is the disk full?",
+            Self::Taken => "another shim has the slot",
+        }
+    }
+}
+
+/// What the process does when it is called as a shim; `arguments` are what follows the word `shim`.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ! {
+    let mut arguments = arguments.into_iter();
+    let code = match (arguments.next(), arguments.next()) {
+        (Some(folder), None) => run(&Slot::at(folder)).err().map_or(0, |left| left as i32),
+        _ => Left::Called as i32,
+    };
+    std::process::exit(code)
+}
+
+fn run(slot: &Slot) -> Result<(), Left> {
+    // First of all, so that no request to stop can hit us halfway: until here it kills us, and nothing has begun.
+    let signals = Signals::hold().map_err(|_| Left::Called)?;
+    // Fails only if we lead a group already, and then nobody above sends us signals by accident either.
+    let _ = setsid();
+    let _ = set_child_subreaper(Some(rustix::process::getpid()));
+    let order = Order::read(&slot.order()).map_err(|_| Left::Order)?;
+    let mut held = match status::claim(&slot.status()).map_err(|_| Left::Status)? {
+        Claim::Ours(held) => held,
+        Claim::Taken | Claim::Spent(_) => return Err(Left::Taken),
+    };
+    let confinement = Arc::new(Confinement::prepare(&order));
+    let started = Started {
+        shim: Identity::own(&order.boot).ok_or(Left::Status)?,
+        groups: confinement.groups().to_vec(),
+        notes: confinement.notes().to_vec(),
+    };
+    held.append(&Record::Started(started)).map_err(|_| Left::Status)?;
+    let mut log = Log::new(&order.log);
+    for note in confinement.notes() {
+        log.say(note);
+    }
+    let exited = watch::live(slot, &order, &confinement, &signals, &mut log);
+    log.finish();
+    confinement.remove();
+    write_down(&mut held, exited);
+    Ok(())
+}
+
+/// Ends whatever a worker left when its shim died. True once nothing is left; until then it is to be called again.
+pub fn clear(left: &Started, allocation: &str, rank: u32) -> bool {
+    let found = groups::kill_all(&left.groups) + process::kill_leftovers(&left.shim, allocation, rank);
+    if found == 0 {
+        groups::remove(&left.groups);
+    }
+    found == 0
+}
+
+/// A full disk must not turn an ending into a death without a word, so it is tried for a while. What is left to the
+/// daemon then is to see that the shim is gone.
+fn write_down(held: &mut Held, exited: Exited) {
+    for _ in 0..50 {
+        if held.append(&Record::Exited(exited)).is_ok() {
+            let _ = held.sync();
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+fn now_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |span| span.as_millis() as u64)
+}

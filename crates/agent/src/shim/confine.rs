@@ -1,0 +1,102 @@
+//! What a worker may use of the machine.
+//!
+//! For: limits, processors and control groups, settled before the worker exists and put on by the worker's own process.
+//! Promises: nothing is made when nothing was asked for; what the kernel will not keep is said in a note.
+//! Never: takes memory or locks between fork and exec: everything is ready before.
+
+use crate::launch::Order;
+use crate::shim::groups::{self, Groups};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::{CpuSet, sched_setaffinity};
+use std::io;
+use std::path::PathBuf;
+
+/// Everything that is put on between fork and exec.
+pub(super) struct Confinement {
+    groups: Groups,
+    cpus: Option<CpuSet>,
+    limits: Vec<(Resource, Rlimit)>,
+    notes: Vec<String>,
+}
+
+impl Confinement {
+    /// Makes what has to be made.
+    pub fn prepare(order: &Order) -> Self {
+        let wanted = &order.limits;
+        let (mut limits, mut notes) = (Vec::new(), Vec::new());
+        let (groups, missing) = if wanted.memory_bytes.is_some()
+            || wanted.cpu_thousandths.is_some()
+            || wanted.processes.is_some()
+        {
+            Groups::make(&format!("{}-w{}", order.allocation, order.rank), wanted)
+        } else {
+            (Groups::default(), Vec::new())
+        };
+        for (controller, why) in missing {
+            let instead = match (controller, wanted.memory_bytes) {
+                ("memory", Some(bytes)) => {
+                    // Not the whole address space: programs that use devices reserve far more than they touch.
+                    limits.push((Resource::Data, Rlimit { current: Some(bytes), maximum: Some(bytes) }));
+                    "each process is held to the limit on its own"
+                }
+                // The kernel would count everything that the same user runs on the whole machine.
+                ("pids", _) => "the number of processes is not limited",
+                _ => "processor time is not limited",
+            };
+            notes.push(format!("no control group for {controller} ({why}): {instead}"));
+        }
+        limits.extend(open_files(order));
+        Self { groups, cpus: cpu_set(&order.cpus), limits, notes }
+    }
+
+    /// The groups that were made.
+    pub fn groups(&self) -> &[PathBuf] {
+        self.groups.folders()
+    }
+
+    /// What could not be had.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Puts everything on; between fork and exec.
+    pub fn enter(&self) -> io::Result<()> {
+        self.groups.enter()?;
+        for (resource, limit) in &self.limits {
+            setrlimit(*resource, limit.clone())?;
+        }
+        if let Some(cpus) = &self.cpus {
+            // A processor that was taken away from this machine since is no reason not to run.
+            let _ = sched_setaffinity(None, cpus);
+        }
+        Ok(())
+    }
+
+    /// Whether somebody was killed because memory was short.
+    pub fn ran_out_of_memory(&self) -> bool {
+        self.groups.deaths() > 0
+    }
+
+    /// Takes away what was made. Nobody is left in it.
+    pub fn remove(&self) {
+        groups::remove(self.groups.folders());
+    }
+}
+
+fn open_files(order: &Order) -> Option<(Resource, Rlimit)> {
+    let hard = getrlimit(Resource::Nofile).maximum;
+    let at_most = |value: u64| Some(hard.map_or(value, |hard| value.min(hard)));
+    let limit = match (order.limits.open_files, order.soft_files) {
+        (Some(files), _) => Rlimit { current: at_most(files.into()), maximum: at_most(files.into()) },
+        (None, Some(soft)) => Rlimit { current: at_most(soft), maximum: hard },
+        (None, None) => return None,
+    };
+    Some((Resource::Nofile, limit))
+}
+
+fn cpu_set(cpus: &[u32]) -> Option<CpuSet> {
+    let mut set = CpuSet::new();
+    let known = cpus.iter().map(|&cpu| cpu as usize).filter(|&cpu| cpu < CpuSet::MAX_CPU);
+    known.for_each(|cpu| set.set(cpu));
+    (set.count() > 0).then_some(set)
+}

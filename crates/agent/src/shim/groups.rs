@@ -1,0 +1,215 @@
+//! Control groups, of both versions, for one worker.
+//!
+//! For: limits that the kernel keeps, and a word about who ran out of memory.
+//! Promises: groups are made below the one this process is in, one for each controller that is needed, and taken away
+//! again; what cannot be had is told, not fatal.
+//! Never: touches a group that it did not make, except to let its own children have a controller (version 2).
+
+use consort_types::Limits;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The length over which processor time is counted.
+const PERIOD_US: u64 = 100_000;
+
+/// The groups of one worker.
+#[derive(Debug, Default)]
+pub(super) struct Groups {
+    folders: Vec<PathBuf>,
+    /// Whoever writes `0` into these joins.
+    doors: Vec<File>,
+    /// Where the kernel counts those it killed for want of memory.
+    deaths: Option<PathBuf>,
+}
+
+/// A controller and where groups for it can be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Home {
+    unified: bool,
+    folder: PathBuf,
+}
+
+impl Groups {
+    /// Makes groups for these limits. What could not be had comes back as (controller, why).
+    pub fn make(name: &str, limits: &Limits) -> (Self, Vec<(&'static str, String)>) {
+        let mut groups = Self::default();
+        let mut missing = Vec::new();
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        for (controller, settings) in settings(limits) {
+            let made = home(&mounts, &own, controller)
+                .ok_or_else(|| io::Error::other("there is no such controller here"))
+                .and_then(|home| groups.add(controller, &home, name, &settings));
+            if let Err(error) = made {
+                missing.push((controller, error.to_string()));
+            }
+        }
+        (groups, missing)
+    }
+
+    fn add(&mut self, controller: &str, home: &Home, name: &str, settings: &Settings) -> io::Result<()> {
+        let folder = home.folder.join(format!("consort-{name}"));
+        if home.unified {
+            let shared = fs::read_to_string(home.folder.join("cgroup.subtree_control"))?;
+            if !shared.split_whitespace().any(|word| word == controller) {
+                fs::write(home.folder.join("cgroup.subtree_control"), format!("+{controller}"))?;
+            }
+        }
+        match fs::create_dir(&folder) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        if !self.folders.contains(&folder) {
+            self.folders.push(folder.clone());
+            self.doors.push(OpenOptions::new().write(true).open(folder.join("cgroup.procs"))?);
+        }
+        for (file, value) in if home.unified { &settings.second } else { &settings.first } {
+            fs::write(folder.join(file), value)?;
+        }
+        if controller == "memory" {
+            let file = if home.unified { "memory.events" } else { "memory.oom_control" };
+            self.deaths = Some(folder.join(file));
+        }
+        Ok(())
+    }
+
+    /// Where they are.
+    pub fn folders(&self) -> &[PathBuf] {
+        &self.folders
+    }
+
+    /// What a child does to join them, between fork and exec: only writes to files that are open already.
+    pub fn enter(&self) -> io::Result<()> {
+        for door in &self.doors {
+            rustix::io::write(door, b"0")?;
+        }
+        Ok(())
+    }
+
+    /// How many the kernel killed because memory was short.
+    pub fn deaths(&self) -> u64 {
+        let text = self.deaths.as_ref().and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default();
+        let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
+        count.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
+    }
+}
+
+/// Takes groups away. Those who died may linger in them for a moment.
+pub(crate) fn remove(folders: &[PathBuf]) {
+    for folder in folders {
+        for _ in 0..50 {
+            match fs::remove_dir(folder) {
+                Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+                _ => break,
+            }
+        }
+    }
+}
+
+/// Kills everyone in these groups and says how many there were.
+pub(crate) fn kill_all(folders: &[PathBuf]) -> usize {
+    let lists = folders.iter().filter_map(|folder| fs::read_to_string(folder.join("cgroup.procs")).ok());
+    let pids: Vec<i32> = lists
+        .flat_map(|list| list.lines().filter_map(|line| line.parse().ok()).collect::<Vec<_>>())
+        .collect();
+    pids.iter().for_each(|&pid| crate::process::kill(pid));
+    pids.len()
+}
+
+/// What is written where, for each version.
+struct Settings {
+    first: Vec<(&'static str, String)>,
+    second: Vec<(&'static str, String)>,
+}
+
+fn settings(limits: &Limits) -> Vec<(&'static str, Settings)> {
+    let mut all = Vec::new();
+    if let Some(bytes) = limits.memory_bytes {
+        let (first, second) = (bytes.to_string(), bytes.to_string());
+        all.push((
+            "memory",
+            Settings { first: vec![("memory.limit_in_bytes", first)], second: vec![("memory.max", second)] },
+        ));
+    }
+    if let Some(thousandths) = limits.cpu_thousandths {
+        // The kernel knows nothing smaller than a thousandth of a second.
+        let quota = (u64::from(thousandths) * PERIOD_US / 1000).max(1000);
+        let first =
+            vec![("cpu.cfs_period_us", PERIOD_US.to_string()), ("cpu.cfs_quota_us", quota.to_string())];
+        all.push(("cpu", Settings { first, second: vec![("cpu.max", format!("{quota} {PERIOD_US}"))] }));
+    }
+    if let Some(count) = limits.processes {
+        let value = vec![("pids.max", count.to_string())];
+        all.push(("pids", Settings { first: value.clone(), second: value }));
+    }
+    all
+}
+
+/// Where groups of this controller can be made by us: below the group we are in.
+fn home(mounts: &str, own: &str, controller: &str) -> Option<Home> {
+    let find = |unified: bool| {
+        let path = own.lines().find_map(|line| {
+            let mut parts = line.splitn(3, ':').skip(1);
+            let (names, path) = (parts.next()?, parts.next()?);
+            let fits =
+                if unified { names.is_empty() } else { names.split(',').any(|name| name == controller) };
+            fits.then_some(path)
+        })?;
+        let (mount, root) = mounts.lines().find_map(|line| mount(line, unified, controller))?;
+        let inside = path.strip_prefix(root.trim_end_matches('/')).unwrap_or(path);
+        Some(Home { unified, folder: Path::new(mount).join(inside.trim_start_matches('/')) })
+    };
+    let second = find(true).filter(|home| {
+        fs::read_to_string(home.folder.join("cgroup.controllers"))
+            .is_ok_and(|list| list.split_whitespace().any(|word| word == controller))
+    });
+    second.or_else(|| find(false))
+}
+
+/// Where a line of the table mounts this controller, and which part of the tree is seen there.
+fn mount<'a>(line: &'a str, unified: bool, controller: &str) -> Option<(&'a str, &'a str)> {
+    let (before, after) = line.split_once(" - ")?;
+    let mut after = after.split(' ');
+    let (kind, options) = (after.next()?, after.nth(1)?);
+    let fits = if unified {
+        kind == "cgroup2"
+    } else {
+        kind == "cgroup" && options.split(',').any(|option| option == controller)
+    };
+    let mut fields = before.split(' ').skip(3);
+    let (root, point) = (fields.next()?, fields.next()?);
+    fits.then_some((point, root))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOUNTS: &str = "31 25 0:27 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n\
+        32 25 0:28 /box /sys/fs/cgroup/cpu rw,relatime shared:9 - cgroup cgroup rw,cpu,cpuacct\n\
+        33 25 0:29 / /nowhere/unified rw - cgroup2 cgroup2 rw\n";
+    const OWN: &str = "4:memory:/a/b\n3:cpu,cpuacct:/box/c\n0::/\n";
+
+    #[test]
+    fn groups_are_made_below_our_own() {
+        let memory = home(MOUNTS, OWN, "memory").unwrap();
+        assert_eq!(memory, Home { unified: false, folder: "/sys/fs/cgroup/memory/a/b".into() });
+        let cpu = home(MOUNTS, OWN, "cpu").unwrap();
+        assert_eq!(cpu, Home { unified: false, folder: "/sys/fs/cgroup/cpu/c".into() });
+        assert_eq!(home(MOUNTS, OWN, "pids"), None);
+    }
+
+    #[test]
+    fn processor_time_is_a_quota() {
+        let limits = Limits { cpu_thousandths: Some(2500), processes: Some(7), ..Limits::default() };
+        let all = settings(&limits);
+        assert_eq!(all[0].1.second, [("cpu.max", "250000 100000".to_owned())]);
+        assert_eq!(all[0].1.first[1], ("cpu.cfs_quota_us", "250000".to_owned()));
+        assert_eq!(all[1].0, "pids");
+        assert!(settings(&Limits::default()).is_empty());
+    }
+}

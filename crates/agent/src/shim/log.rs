@@ -1,0 +1,208 @@
+//! Output that is kept, within bounds.
+//!
+//! For: what a worker prints is there to be read, and cannot fill the disk.
+//! Promises: a file that reaches its size is put aside (`x.log`, `x.log.1`, `x.log.2`, the oldest is dropped); bytes that
+//! cannot be written are counted, and the log says how many were lost as soon as it can be written again; a file that
+//! somebody removed is made again.
+//! Never: blocks the worker or fails it because of a log.
+
+use crate::launch::LogOrder;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// How long after a failure it is tried again, so that a worker that prints a lot into nowhere costs little.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// Where the output of one worker goes.
+pub(super) struct Log<'a> {
+    order: &'a LogOrder,
+    file: Option<(File, u64)>,
+    lost: u64,
+    why: String,
+    again: Option<Instant>,
+}
+
+impl<'a> Log<'a> {
+    /// Nothing is opened before there is something to write, unless somebody waits for a file of this name.
+    pub fn new(order: &'a LogOrder) -> Self {
+        let mut log = Self { order, file: None, lost: 0, why: String::new(), again: None };
+        if order.named {
+            log.write(b"");
+        }
+        log
+    }
+
+    /// Keeps these bytes, or counts them.
+    pub fn write(&mut self, bytes: &[u8]) {
+        if self.again.is_some_and(|again| Instant::now() < again) {
+            self.lost += bytes.len() as u64;
+            return;
+        }
+        let mut written = 0;
+        if let Err(error) = self.try_write(bytes, &mut written) {
+            self.lost += (bytes.len() - written) as u64;
+            self.why = error.to_string();
+            self.file = None;
+            self.again = Some(Instant::now() + PATIENCE);
+        } else {
+            self.again = None;
+        }
+    }
+
+    /// A sentence of ours among the output.
+    pub fn say(&mut self, sentence: &str) {
+        self.write(format!("consort: {sentence}\n").as_bytes());
+    }
+
+    /// The last chance to say what was lost.
+    pub fn finish(&mut self) {
+        if self.lost > 0 {
+            self.again = None;
+            self.write(b"");
+        }
+    }
+
+    fn try_write(&mut self, bytes: &[u8], written: &mut usize) -> io::Result<()> {
+        self.open()?;
+        if self.lost > 0 {
+            let sentence = format!("\nconsort: {} bytes of output were lost here: {}\n", self.lost, self.why);
+            self.push(sentence.as_bytes())?;
+            self.lost = 0;
+        }
+        while *written < bytes.len() {
+            *written += self.push_some(&bytes[*written..])?;
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            bytes = &bytes[self.push_some(bytes)?..];
+        }
+        Ok(())
+    }
+
+    /// As much as fits before the file has to be put aside.
+    fn push_some(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let limit = self.order.rotate_bytes;
+        if limit > 0 && self.file.as_ref().is_some_and(|&(_, size)| size >= limit) {
+            self.put_aside()?;
+        }
+        self.open()?;
+        let (file, size) = self.file.as_mut().expect("just opened");
+        let room = if limit > 0 { (limit - (*size).min(limit)).max(1) } else { u64::MAX };
+        let end = bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX));
+        match file.write(&bytes[..end])? {
+            0 => Err(io::ErrorKind::WriteZero.into()),
+            count => {
+                *size += count as u64;
+                Ok(count)
+            }
+        }
+    }
+
+    fn open(&mut self) -> io::Result<()> {
+        // Somebody may have removed the file, or the folder, under our hands: then it is made again.
+        if self.file.as_ref().is_some_and(|(file, _)| file.metadata().is_ok_and(|data| data.nlink() == 0)) {
+            self.file = None;
+        }
+        if self.file.is_some() {
+            return Ok(());
+        }
+        let open = || OpenOptions::new().create(true).append(true).open(&self.order.path);
+        let file = open().or_else(|error| match self.order.path.parent() {
+            Some(folder) if error.kind() == io::ErrorKind::NotFound => {
+                std::fs::create_dir_all(folder)?;
+                open()
+            }
+            _ => Err(error),
+        })?;
+        let size = file.metadata()?.len();
+        self.file = Some((file, size));
+        Ok(())
+    }
+
+    fn put_aside(&mut self) -> io::Result<()> {
+        self.file = None;
+        let aside = |number: u32| match number {
+            0 => self.order.path.clone(),
+            _ => PathBuf::from(format!("{}.{number}", self.order.path.display())),
+        };
+        if self.order.keep == 0 {
+            return std::fs::remove_file(aside(0));
+        }
+        for number in (0..self.order.keep).rev() {
+            match std::fs::rename(aside(number), aside(number + 1)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(dir: &std::path::Path, rotate_bytes: u64, keep: u32) -> LogOrder {
+        LogOrder { path: dir.join("sub/x.log"), rotate_bytes, keep, named: false }
+    }
+
+    fn text(dir: &std::path::Path, name: &str) -> Option<String> {
+        std::fs::read_to_string(dir.join("sub").join(name)).ok()
+    }
+
+    #[test]
+    fn a_full_file_is_put_aside_and_the_oldest_is_dropped() {
+        let dir = tempfile::tempdir().unwrap();
+        let order = order(dir.path(), 4, 2);
+        let mut log = Log::new(&order);
+        assert_eq!(text(dir.path(), "x.log"), None);
+        log.write(b"aaaabbbbcc");
+        log.write(b"ccdddde");
+        assert_eq!(text(dir.path(), "x.log").as_deref(), Some("e"));
+        assert_eq!(text(dir.path(), "x.log.1").as_deref(), Some("dddd"));
+        assert_eq!(text(dir.path(), "x.log.2").as_deref(), Some("cccc"));
+        assert_eq!(text(dir.path(), "x.log.3"), None);
+    }
+
+    #[test]
+    fn nothing_is_kept_aside_when_nothing_is_to_be_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let order = order(dir.path(), 4, 0);
+        Log::new(&order).write(b"aaaab");
+        assert_eq!(text(dir.path(), "x.log").as_deref(), Some("b"));
+        assert_eq!(text(dir.path(), "x.log.1"), None);
+    }
+
+    #[test]
+    fn a_folder_that_vanished_is_made_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let order = order(dir.path(), 0, 0);
+        let mut log = Log::new(&order);
+        log.write(b"one");
+        std::fs::remove_dir_all(dir.path().join("sub")).unwrap();
+        log.write(b"two");
+        assert_eq!(text(dir.path(), "x.log").as_deref(), Some("two"));
+    }
+
+    #[test]
+    fn what_was_lost_is_counted_and_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let order = order(dir.path(), 0, 0);
+        // A file stands where the folder should be, so that nothing can be made there.
+        std::fs::write(dir.path().join("sub"), "").unwrap();
+        let mut log = Log::new(&order);
+        log.write(b"12345");
+        log.write(b"678");
+        assert_eq!(log.lost, 8);
+        std::fs::remove_file(dir.path().join("sub")).unwrap();
+        log.finish();
+        let said = text(dir.path(), "x.log").unwrap();
+        assert!(said.contains("8 bytes of output were lost here"), "{said}");
+    }
+}

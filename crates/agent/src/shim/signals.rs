@@ -1,0 +1,77 @@
+//! Signals as something to be read, not as something that interrupts.
+//!
+//! For: the shim has one loop and no handlers.
+//! Promises: from the moment they are held, requests to stop and deaths of children wait until they are read; the
+//! worker gets a clean mask.
+//! Never: holds the signals that tell of a broken program.
+
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::io;
+
+/// The signals that are held.
+pub(super) struct Signals {
+    fd: OwnedFd,
+}
+
+/// What has come in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct News {
+    pub stop: bool,
+    pub child: bool,
+}
+
+impl Signals {
+    /// Holds them from now on.
+    #[allow(unsafe_code)]
+    pub fn hold() -> io::Result<Self> {
+        use std::os::fd::FromRawFd;
+        // SAFETY: the set is made by sigemptyset before anything reads it, and all calls take it by pointer only for
+        // their own duration. The descriptor is new and ours.
+        unsafe {
+            let mut set = std::mem::zeroed();
+            libc::sigemptyset(&mut set);
+            for signal in [libc::SIGTERM, libc::SIGCHLD, libc::SIGINT, libc::SIGHUP] {
+                libc::sigaddset(&mut set, signal);
+            }
+            if libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut()) != 0 {
+                return Err(io::Error::last_os_error());
+            }
+            match libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) {
+                -1 => Err(io::Error::last_os_error()),
+                fd => Ok(Self { fd: OwnedFd::from_raw_fd(fd) }),
+            }
+        }
+    }
+
+    /// Reads all that wait. SIGINT and SIGHUP are meant for somebody at a terminal and change nothing here.
+    pub fn read(&self) -> News {
+        const SIZE: usize = size_of::<libc::signalfd_siginfo>();
+        let mut news = News::default();
+        let mut buffer = [0; SIZE * 8];
+        while let Ok(length @ 1..) = rustix::io::read(&self.fd, &mut buffer) {
+            for one in buffer[..length].chunks_exact(SIZE) {
+                match u32::from_ne_bytes([one[0], one[1], one[2], one[3]]) as i32 {
+                    libc::SIGTERM => news.stop = true,
+                    libc::SIGCHLD => news.child = true,
+                    _ => {}
+                }
+            }
+        }
+        news
+    }
+
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// Takes everything off the mask; for the child, between fork and exec.
+#[allow(unsafe_code)]
+pub(super) fn release_all() {
+    // SAFETY: async-signal-safe, and the set is made before it is used.
+    unsafe {
+        let mut set = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        libc::sigprocmask(libc::SIG_SETMASK, &set, std::ptr::null_mut());
+    }
+}

@@ -1,0 +1,238 @@
+//! The life of one worker, from its start to the last of its descendants.
+//!
+//! ```text
+//! waiting ──go──▶ running ──main process ends──▶ clearing ──nobody left──▶ over
+//!    │               │                              ▲
+//!    └──stop──▶ over └──stop──▶ leaving ──grace over, or group empty──┘
+//! ```
+//! For: one loop over signals, output and one deadline.
+//! Promises: "over" means that no process of the worker exists: the shim is the reaper of all its descendants, so
+//! "no child left" says exactly that. In *leaving* those who were asked to go have their whole grace, even if the main
+//! process goes before them (a shell does, while what it runs is still saving its work).
+//! Never: looks through all processes of the machine unless somebody has to be killed.
+
+use crate::launch::{Order, Slot};
+use crate::process;
+use crate::shim::confine::Confinement;
+use crate::shim::log::Log;
+use crate::shim::program::{self, NotRun};
+use crate::shim::signals::{self, Signals};
+use crate::status::Exited;
+use consort_types::Cause;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How often those are looked at who give no sign when they go.
+const GLANCE: Duration = Duration::from_millis(20);
+
+/// Runs the worker of an order to its end.
+pub(super) fn live(
+    slot: &Slot,
+    order: &Order,
+    confinement: &Arc<Confinement>,
+    signals: &Signals,
+    log: &mut Log<'_>,
+) -> Exited {
+    let ended = |code, cause, stopped| Exited { code, cause, stopped, at_ms: super::now_ms() };
+    if order.together && !wait_for_others(&slot.go(), signals) {
+        return ended(0, Cause::NotRun, true);
+    }
+    match start(slot, order, confinement) {
+        Ok((main, output)) => {
+            let mut life = Life::new(order, main, output);
+            let status = life.run(signals, log);
+            let (code, mut cause) = judge(status);
+            if code != 0 && confinement.ran_out_of_memory() {
+                cause = Cause::OutOfMemory;
+                log.say("the worker used more memory than it was given");
+            }
+            ended(code, cause, life.asked_first)
+        }
+        Err(NotRun { code, why }) => {
+            log.say(&why);
+            ended(code, Cause::NotRun, false)
+        }
+    }
+}
+
+/// Waits until the gang is whole. False if it was told to stop first.
+fn wait_for_others(go: &Path, signals: &Signals) -> bool {
+    let mut pause = Duration::from_millis(1);
+    loop {
+        if go.exists() {
+            return true;
+        }
+        let mut fds = [PollFd::from_borrowed_fd(signals.fd(), PollFlags::IN)];
+        let _ = poll(&mut fds, Some(&timespec(pause)));
+        if signals.read().stop {
+            return false;
+        }
+        pause = (pause * 2).min(Duration::from_millis(16));
+    }
+}
+
+fn start(slot: &Slot, order: &Order, confinement: &Arc<Confinement>) -> Result<(Pid, OwnedFd), NotRun> {
+    let words = program::words(order, slot)?;
+    std::env::set_current_dir(&order.workdir).map_err(|error| {
+        NotRun::new(
+            126,
+            format!("cannot work in {}: {error}; make the folder, or name another", order.workdir),
+        )
+    })?;
+    let broken = |error: io::Error| NotRun::new(126, format!("the worker could not be set up: {error}"));
+    let (output, input) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| broken(error.into()))?;
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).env_clear().envs(order.env.iter().map(|(name, value)| (name, value)));
+    command.stdin(Stdio::null()).stdout(input.try_clone().map_err(broken)?).stderr(input).process_group(0);
+    let child = spawn(command, confinement.clone()).map_err(|error| program::explain(&words[0], &error))?;
+    Ok((Pid::from_raw(child).ok_or_else(|| NotRun::new(126, "the worker has no number"))?, output))
+}
+
+#[allow(unsafe_code)]
+fn spawn(mut command: Command, confinement: Arc<Confinement>) -> io::Result<i32> {
+    let shim = rustix::process::getpid();
+    let dress = move || {
+        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+        // Whoever died before that line can send no signal any more.
+        if rustix::process::getppid() != Some(shim) {
+            return Err(io::Error::other("the shim is gone"));
+        }
+        signals::release_all();
+        confinement.enter()
+    };
+    // SAFETY: between fork and exec only system calls are made, on memory that was ready before.
+    unsafe { command.pre_exec(dress) };
+    Ok(command.spawn()?.id() as i32)
+}
+
+/// As a shell would tell it.
+fn judge(status: WaitStatus) -> (i32, Cause) {
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => (code, Cause::Exit),
+        (None, signal) => (128 + signal.unwrap_or(0), Cause::Signal),
+    }
+}
+
+fn timespec(span: Duration) -> Timespec {
+    Timespec { tv_sec: span.as_secs() as i64, tv_nsec: i64::from(span.subsec_nanos()) }
+}
+
+struct Life<'a> {
+    order: &'a Order,
+    main: Pid,
+    output: Option<OwnedFd>,
+    ended: Option<WaitStatus>,
+    /// When grace is over; nobody was asked to go while absent.
+    deadline: Option<Instant>,
+    /// Whether it was asked to go while the main process was there.
+    asked_first: bool,
+    /// Nobody is a child of ours any more.
+    empty: bool,
+    buffer: Vec<u8>,
+}
+
+impl<'a> Life<'a> {
+    fn new(order: &'a Order, main: Pid, output: OwnedFd) -> Self {
+        let buffer = vec![0; 64 << 10];
+        let output = Some(output);
+        Self { order, main, output, ended: None, deadline: None, asked_first: false, empty: false, buffer }
+    }
+
+    fn run(&mut self, signals: &Signals, log: &mut Log<'_>) -> WaitStatus {
+        loop {
+            let (news, printed) = self.wait(signals);
+            if printed {
+                self.pump(log);
+            }
+            let news = if news { signals.read() } else { signals::News::default() };
+            if news.child || self.ended.is_some() {
+                self.reap();
+            }
+            if let (Some(status), true) = (self.ended, self.empty) {
+                while self.output.is_some() && self.is_readable() {
+                    self.pump(log);
+                }
+                return status;
+            }
+            if news.stop && self.deadline.is_none() {
+                self.ask_to_go();
+            }
+            if self.is_to_be_killed() {
+                let _ = rustix::process::kill_process_group(self.main, Signal::KILL);
+                process::kill_descendants();
+            }
+        }
+    }
+
+    /// Whether there are signals, and whether there is output.
+    fn wait(&self, signals: &Signals) -> (bool, bool) {
+        let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let late = left.is_some_and(|left| left.is_zero());
+        let timeout = if self.ended.is_some() || late { Some(GLANCE) } else { left };
+        let timeout = timeout.map(timespec);
+        let mut fds = vec![PollFd::from_borrowed_fd(signals.fd(), PollFlags::IN)];
+        fds.extend(self.output.as_ref().map(|output| PollFd::new(output, PollFlags::IN)));
+        let _ = poll(&mut fds, timeout.as_ref());
+        (!fds[0].revents().is_empty(), fds.get(1).is_some_and(|fd| !fd.revents().is_empty()))
+    }
+
+    fn is_readable(&self) -> bool {
+        let Some(output) = &self.output else { return false };
+        let mut fds = [PollFd::new(output, PollFlags::IN)];
+        poll(&mut fds, Some(&timespec(Duration::ZERO))).is_ok_and(|count| count > 0)
+    }
+
+    fn pump(&mut self, log: &mut Log<'_>) {
+        let Some(output) = &self.output else { return };
+        match rustix::io::read(output, &mut self.buffer) {
+            Ok(0) => self.output = None,
+            Ok(length) => log.write(&self.buffer[..length]),
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
+            Err(_) => self.output = None,
+        }
+    }
+
+    fn reap(&mut self) {
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) if pid == self.main => self.ended = Some(status),
+                Ok(Some(_)) => {}
+                Ok(None) => return,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => {
+                    self.empty = true;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn ask_to_go(&mut self) {
+        self.asked_first = self.ended.is_none();
+        let span = u64::try_from(self.order.grace.span.0).unwrap_or(0);
+        self.deadline = Some(Instant::now() + Duration::from_nanos(span));
+        if let Some(signal) = Signal::from_named_raw(self.order.grace.signal) {
+            let _ = rustix::process::kill_process_group(self.main, signal);
+        }
+    }
+
+    fn is_to_be_killed(&self) -> bool {
+        match (self.deadline, self.ended) {
+            (Some(deadline), _) if Instant::now() >= deadline => true,
+            // Asked to go, and its main process went: the rest of the group keeps its grace.
+            (Some(_), Some(_)) => {
+                !self.asked_first || rustix::process::test_kill_process_group(self.main).is_err()
+            }
+            (None, Some(_)) => true,
+            (_, None) => false,
+        }
+    }
+}

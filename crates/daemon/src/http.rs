@@ -1,0 +1,149 @@
+//! The API, served. Translation only: requests become letters to the loop, looks become shapes.
+//!
+//! For: the command line, other programs, Prometheus.
+//! Promises: everything under `/v1` needs the token. What changes something is answered once it is on disk. Nobody
+//! who is slow holds up anybody else.
+//! Never: decides, and never touches the scheduler but through the loop.
+//!
+//! | read | for |
+//! |---|---|
+//! | [`problem`] | everything that went wrong, in one shape |
+//! | `token` | who may come in |
+//! | `jobs`, `logs`, `cluster`, `events`, `server` | what can be asked |
+
+mod cluster;
+mod events;
+mod jobs;
+mod logs;
+mod problem;
+mod server;
+mod token;
+
+pub use problem::Trouble;
+
+use crate::feed::Feed;
+use crate::journal::Shelf;
+use crate::mail::{Accepted, Letter, Mailbox};
+use crate::meters::Meters;
+use crate::site::Site;
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::routing::{get, post, put};
+use consort_api::shapes::Workers;
+use consort_sched::Scheduler;
+use consort_types::{Input, Time, Work};
+use std::sync::{Arc, Mutex};
+use tokio::sync::{oneshot, watch};
+
+/// The largest request, in bytes.
+pub const LARGEST: usize = 4 << 20;
+
+/// Everything that answering needs.
+pub struct Desk {
+    /// To the loop.
+    pub mailbox: Mailbox,
+    /// What happened.
+    pub feed: Arc<Feed>,
+    /// What is counted.
+    pub meters: Arc<Meters>,
+    /// The journal, for reading.
+    pub shelf: Arc<Shelf>,
+    /// The world, for looking.
+    pub site: Arc<dyn Site>,
+    /// The secret that clients bring.
+    pub token: String,
+    /// What does not change while we run.
+    pub about: About,
+    /// What somebody should know, from the start.
+    pub notes: Vec<String>,
+    /// Turns true when we go, so that streams end.
+    pub leaving: watch::Sender<bool>,
+    /// Whoever asks us to go says what becomes of the work.
+    pub asked_to_go: Mutex<Option<oneshot::Sender<Workers>>>,
+}
+
+/// What does not change while we run.
+#[derive(Clone, Debug)]
+pub struct About {
+    /// Where the journal is.
+    pub data_dir: String,
+    /// Where we listen.
+    pub url: String,
+    /// Since when.
+    pub started: Time,
+    /// Who decides.
+    pub policy: String,
+}
+
+impl Desk {
+    /// Looks at the scheduler between two batches.
+    pub async fn look<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Scheduler, Time) -> T + Send + 'static,
+    ) -> Result<T, Trouble> {
+        let (sender, receiver) = oneshot::channel();
+        let look = Box::new(move |scheduler: &Scheduler, now: Time| drop(sender.send(look(scheduler, now))));
+        self.mailbox.send(Letter::Look(look)).map_err(|_| Trouble::busy())?;
+        receiver.await.map_err(|_| Trouble::busy())
+    }
+
+    /// Puts an input to the loop and waits until it is on disk.
+    pub async fn put(&self, input: Input, work: Option<Box<Work>>) -> Result<Accepted, Trouble> {
+        if self.meters.is_full() {
+            return Err(Trouble::full());
+        }
+        let (answer, receiver) = oneshot::channel();
+        self.mailbox.send(Letter::Input { input, work, answer }).map_err(|_| Trouble::busy())?;
+        match receiver.await {
+            Ok(result) => result.map_err(Trouble::refused),
+            Err(_) if self.meters.is_full() => Err(Trouble::full()),
+            Err(_) => Err(Trouble::busy()),
+        }
+    }
+
+    /// Reads the journal where it does not hold up others.
+    pub async fn read<T: Send + 'static>(
+        self: &Arc<Self>,
+        read: impl FnOnce(&Shelf) -> Result<T, crate::fault::Fault> + Send + 'static,
+    ) -> Result<T, Trouble> {
+        let desk = self.clone();
+        let result = tokio::task::spawn_blocking(move || read(&desk.shelf)).await;
+        result.map_err(|_| Trouble::busy())?.map_err(Trouble::fault)
+    }
+}
+
+/// The whole API.
+pub fn router(desk: Arc<Desk>) -> Router {
+    let closed = Router::new()
+        .route("/v1/jobs", get(jobs::list).post(jobs::submit))
+        .route("/v1/jobs/{id}", get(jobs::show))
+        .route("/v1/jobs/{id}/explain", get(jobs::explain))
+        .route("/v1/jobs/{id}/cancel", post(jobs::cancel))
+        .route("/v1/jobs/{id}/pause", post(jobs::pause))
+        .route("/v1/jobs/{id}/resume", post(jobs::resume))
+        .route("/v1/jobs/{id}/wait", get(jobs::wait))
+        .route("/v1/jobs/{id}/logs", get(logs::read))
+        .route("/v1/nodes", get(cluster::nodes))
+        .route("/v1/nodes/{name}/drain", post(cluster::drain))
+        .route("/v1/nodes/{name}/undrain", post(cluster::undrain))
+        .route("/v1/devices", get(cluster::devices))
+        .route("/v1/queues", get(cluster::queues))
+        .route("/v1/queues/{name}", put(cluster::set_queue))
+        .route("/v1/tenants", get(cluster::tenants))
+        .route("/v1/tenants/{name}", put(cluster::set_tenant))
+        .route("/v1/events", get(events::events))
+        .route("/v1/status", get(server::status))
+        .route("/v1/shutdown", post(server::shutdown))
+        .layer(axum::middleware::from_fn_with_state(desk.clone(), token::check));
+    let open = Router::new()
+        .route("/metrics", get(server::metrics))
+        .route("/healthz", get(server::alive))
+        .route("/readyz", get(server::ready))
+        .route("/openapi.json", get(server::document));
+    closed
+        .merge(open)
+        .fallback(problem::no_such_place)
+        .method_not_allowed_fallback(problem::no_such_way)
+        .layer(DefaultBodyLimit::max(LARGEST))
+        .with_state(desk)
+}

@@ -1,0 +1,93 @@
+//! Nodes, devices, queues, tenants.
+
+use super::{Desk, Trouble};
+use crate::rows;
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use consort_api::shapes::{Device, Node, Queue, QueueChange, Tenant, TenantChange};
+use consort_types::{Input, NodeId, QueueSpec, Quota, TenantSpec};
+use serde::de::DeserializeOwned;
+use std::sync::Arc;
+
+type Answer<T> = Result<Json<T>, Trouble>;
+
+pub(super) async fn nodes(State(desk): State<Arc<Desk>>) -> Answer<Vec<Node>> {
+    desk.look(|scheduler, _| rows::nodes(scheduler)).await.map(Json)
+}
+
+pub(super) async fn devices(State(desk): State<Arc<Desk>>) -> Answer<Vec<Device>> {
+    let mut devices = desk.look(|scheduler, _| rows::devices(scheduler)).await?;
+    for device in &mut devices {
+        let reading = desk.site.reading(&device.node, device.index);
+        device.uuid = reading.uuid;
+        device.temperature_c = reading.temperature_c;
+        device.power_w = reading.power_w;
+        device.utilization_percent = reading.utilization_percent;
+        device.memory_used_bytes = reading.memory_used_bytes;
+    }
+    Ok(Json(devices))
+}
+
+pub(super) async fn queues(State(desk): State<Arc<Desk>>) -> Answer<Vec<Queue>> {
+    desk.look(|scheduler, _| rows::queues(scheduler)).await.map(Json)
+}
+
+pub(super) async fn tenants(State(desk): State<Arc<Desk>>) -> Answer<Vec<Tenant>> {
+    desk.look(|scheduler, _| rows::tenants(scheduler)).await.map(Json)
+}
+
+async fn tend(desk: Arc<Desk>, name: String, input: fn(NodeId) -> Input) -> Answer<Node> {
+    let wanted = name.clone();
+    let found = desk.look(move |scheduler, _| scheduler.view().node(&wanted)).await?;
+    let id = found.ok_or_else(|| {
+        Trouble::not_there(format!("there is no node {name}; `consort nodes` lists those there are"))
+    })?;
+    desk.put(input(id), None).await?;
+    let nodes = desk.look(|scheduler, _| rows::nodes(scheduler)).await?;
+    let node = nodes.into_iter().find(|node| node.name == name);
+    node.map(Json).ok_or_else(Trouble::busy)
+}
+
+pub(super) async fn drain(State(desk): State<Arc<Desk>>, Path(name): Path<String>) -> Answer<Node> {
+    tend(desk, name, Input::Drain).await
+}
+
+pub(super) async fn undrain(State(desk): State<Arc<Desk>>, Path(name): Path<String>) -> Answer<Node> {
+    tend(desk, name, Input::Undrain).await
+}
+
+/// A body that is a shape.
+pub(super) fn parsed<T: DeserializeOwned>(body: &Bytes) -> Result<T, Trouble> {
+    serde_json::from_slice(body)
+        .map_err(|error| Trouble::unreadable(format!("the body is not what is expected: {error}")))
+}
+
+pub(super) async fn set_queue(
+    State(desk): State<Arc<Desk>>,
+    Path(name): Path<String>,
+    body: Bytes,
+) -> Answer<Queue> {
+    let change: QueueChange = parsed(&body)?;
+    let (priority, strict, tenants) = (change.priority, change.strict, change.tenants);
+    desk.put(Input::SetQueue(QueueSpec { name: name.clone(), priority, strict, tenants }), None).await?;
+    let all = desk.look(|scheduler, _| rows::queues(scheduler)).await?;
+    all.into_iter().find(|queue| queue.name == name).map(Json).ok_or_else(Trouble::busy)
+}
+
+pub(super) async fn set_tenant(
+    State(desk): State<Arc<Desk>>,
+    Path(name): Path<String>,
+    body: Bytes,
+) -> Answer<Tenant> {
+    let change: TenantChange = parsed(&body)?;
+    let quota = |quota: consort_api::shapes::Quota| Quota {
+        kind: quota.kind,
+        guarantee: quota.guarantee,
+        ceiling: quota.ceiling,
+    };
+    let quotas = change.quotas.into_iter().map(quota).collect();
+    desk.put(Input::SetTenant(TenantSpec { name: name.clone(), quotas }), None).await?;
+    let all = desk.look(|scheduler, _| rows::tenants(scheduler)).await?;
+    all.into_iter().find(|tenant| tenant.name == name).map(Json).ok_or_else(Trouble::busy)
+}

@@ -1,0 +1,126 @@
+//! What happened, as a list or as a stream of server-sent events.
+//!
+//! A stream has every event once, in order, from the position it asks for, and may come back with the last one it saw.
+
+use super::{Desk, Trouble};
+use crate::feed::{self, Next};
+use crate::telling;
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Query, State};
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use consort_api::shapes::EventLine;
+use futures_util::stream::unfold;
+use serde::Deserialize;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// What follows the question mark.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Asked {
+    from: Option<u64>,
+    follow: Option<String>,
+    limit: Option<usize>,
+}
+
+/// Events read from the journal at once.
+const PAGE: usize = 1_000;
+/// Silence after which a stream says that it is still there.
+const STILL_HERE: Duration = Duration::from_secs(15);
+
+pub(super) async fn events(
+    State(desk): State<Arc<Desk>>,
+    headers: HeaderMap,
+    query: Result<Query<Asked>, axum::extract::rejection::QueryRejection>,
+) -> Result<Response, Trouble> {
+    let Query(asked) = query.map_err(|error| Trouble::unreadable(error.body_text()))?;
+    let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or("");
+    let last = *desk.feed.watch().borrow();
+    let is_stream = accept.contains("text/event-stream") || super::jobs::flag(&asked.follow);
+    let again = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse::<u64>().ok());
+    let from = again.map(|id| id + 1).or(asked.from);
+    if !is_stream {
+        let limit = asked.limit.unwrap_or(PAGE).clamp(1, 10_000);
+        let behind = from.map_or(last.saturating_sub(100), |from| from.saturating_sub(1));
+        let events = desk.read(move |shelf| shelf.events(behind, limit)).await?;
+        let lines: Vec<EventLine> =
+            events.iter().map(|(position, event, job)| telling::line(*position, event, *job)).collect();
+        return Ok(Json(lines).into_response());
+    }
+    let behind = from.map_or(last, |from| from.saturating_sub(1));
+    let follower = Follower::new(desk, behind);
+    let stream = unfold(follower, |mut follower| async move {
+        let bytes = follower.next().await?;
+        Some((Ok::<Bytes, Infallible>(bytes), follower))
+    });
+    let kind = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
+    Ok((kind, Body::from_stream(stream)).into_response())
+}
+
+struct Follower {
+    desk: Arc<Desk>,
+    behind: u64,
+    news: watch::Receiver<u64>,
+    leaving: watch::Receiver<bool>,
+    greeted: bool,
+}
+
+impl Follower {
+    fn new(desk: Arc<Desk>, behind: u64) -> Self {
+        desk.meters.streams(1);
+        let (news, leaving) = (desk.feed.watch(), desk.leaving.subscribe());
+        Self { desk, behind, news, leaving, greeted: false }
+    }
+
+    /// The next bytes to send; none when the server goes.
+    async fn next(&mut self) -> Option<Bytes> {
+        if !std::mem::replace(&mut self.greeted, true) {
+            return Some(Bytes::from_static(b": hello\n\n")); // so that the client sees the stream begin
+        }
+        loop {
+            match self.desk.feed.next(self.behind) {
+                Next::Some(bytes, last) => {
+                    self.behind = last;
+                    return Some(bytes);
+                }
+                Next::Gone => return self.from_journal().await,
+                Next::Nothing => {}
+            }
+            // Many who follow are woken together less often: each then gets more at once.
+            let pace = Duration::from_millis((self.desk.meters.stream_count() / 16).min(50));
+            if *self.leaving.borrow() {
+                return None;
+            }
+            tokio::select! {
+                _ = self.leaving.changed() => return None,
+                changed = tokio::time::timeout(STILL_HERE, self.news.changed()) => match changed {
+                    Ok(Ok(())) => tokio::time::sleep(pace).await,
+                    Ok(Err(_)) => return None,
+                    Err(_) => return Some(Bytes::from_static(b": still here\n\n")),
+                },
+            }
+        }
+    }
+
+    async fn from_journal(&mut self) -> Option<Bytes> {
+        let behind = self.behind;
+        let events = self.desk.read(move |shelf| shelf.events(behind, PAGE)).await.ok()?;
+        let mut sent = vec![];
+        for (position, event, job) in &events {
+            feed::write(&mut sent, *position, event, *job);
+            self.behind = *position;
+        }
+        (!sent.is_empty()).then(|| sent.into())
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.desk.meters.streams(-1);
+    }
+}

@@ -1,0 +1,251 @@
+//! Jobs: submitted, listed, shown, explained, waited for, ended.
+
+use super::{Desk, Trouble};
+use crate::journal::history::{Filter, Record};
+use crate::rows::{self, Wanted};
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, HeaderName, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use consort_api::shapes::{Explanation, Job, JobDetail, State as JobState, Submitted};
+use consort_api::{Moment, routes};
+use consort_types::file::job as job_file;
+use consort_types::{Command, Input, JobId, Work};
+use serde::Deserialize;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+
+type Answer<T> = Result<T, Trouble>;
+
+/// A job id in a path.
+pub(super) fn id(text: &str) -> Answer<JobId> {
+    let number = text.parse().ok().filter(|&number: &u64| number > 0);
+    number
+        .map(JobId)
+        .ok_or_else(|| Trouble::not_there(format!("{text} is not the id of a job; ids count from 1")))
+}
+
+pub(super) fn never_there(id: JobId) -> Trouble {
+    Trouble::not_there(format!("there is no job {id}; `consort jobs --all` lists those there are"))
+}
+
+pub(super) async fn submit(
+    State(desk): State<Arc<Desk>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Answer<Response> {
+    let began = Instant::now();
+    let around = job_file::Around { now: crate::clock::wall(), workdir: "/" };
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("");
+    let read = match kind.contains("json") {
+        true => job_file::read_json("job", &body, &around),
+        false => {
+            let text =
+                std::str::from_utf8(&body).map_err(|_| Trouble::unreadable("a job file is text in UTF-8"))?;
+            job_file::read("job", text, &around)
+        }
+    };
+    let file = read.map_err(|error| Trouble::file(&error))?;
+    let name = file.spec.name.clone();
+    let accepted = desk.put(Input::Submit(Arc::new(file.spec)), Some(Box::new(file.work))).await?;
+    desk.meters.answered(began.elapsed());
+    let id = accepted.job.map_or(0, |job| job.0);
+    Ok((StatusCode::CREATED, Json(Submitted { id, name })).into_response())
+}
+
+/// What follows the question mark of a list.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Listing {
+    all: Option<String>,
+    limit: Option<usize>,
+    before: Option<u64>,
+    state: Option<String>,
+    tenant: Option<String>,
+    queue: Option<String>,
+    name: Option<String>,
+}
+
+pub(super) fn flag(value: &Option<String>) -> bool {
+    value.as_deref().is_some_and(|value| !matches!(value, "false" | "0" | "no"))
+}
+
+/// Rows of one answer.
+const MOST: usize = 10_000;
+
+pub(super) async fn list(
+    State(desk): State<Arc<Desk>>,
+    query: Result<Query<Listing>, axum::extract::rejection::QueryRejection>,
+) -> Answer<Response> {
+    let Query(listing) = query.map_err(|error| Trouble::unreadable(error.body_text()))?;
+    let states = states(listing.state.as_deref())?;
+    let limit = listing.limit.unwrap_or(1_000).clamp(1, MOST);
+    let before = listing.before.map(JobId);
+    let (tenant, queue, name) = (listing.tenant.clone(), listing.queue.clone(), listing.name.clone());
+    let wanted = Wanted { before, states: states.clone(), tenant, queue, name };
+    let (mut rows, mut more) =
+        desk.look(move |scheduler, now| rows::living(scheduler, now, &wanted, limit)).await?;
+    let ended_wanted = flag(&listing.all) || states.iter().any(|state| state.has_ended());
+    if ended_wanted {
+        let filter = Filter {
+            before,
+            states: states.iter().map(|state| state.word().to_string()).collect(),
+            tenant: listing.tenant,
+            queue: listing.queue,
+            name: listing.name,
+        };
+        let ended = desk.read(move |shelf| shelf.history(&filter, limit + 1)).await?;
+        rows.extend(ended.iter().map(Record::row));
+        rows.sort_unstable_by_key(|row| std::cmp::Reverse(row.id));
+        rows.dedup_by_key(|row| row.id); // one may have ended between the two looks
+        more |= rows.len() > limit;
+        rows.truncate(limit);
+    }
+    rows.reverse();
+    let header = (HeaderName::from_static(routes::MORE), if more { "true" } else { "false" });
+    Ok(([header], Json(rows)).into_response())
+}
+
+fn states(text: Option<&str>) -> Answer<Vec<JobState>> {
+    let known = |word: &str| {
+        JobState::ALL.into_iter().find(|state| state.word() == word).ok_or_else(|| {
+            let all: Vec<&str> = JobState::ALL.iter().map(|state| state.word()).collect();
+            Trouble::unreadable(format!("{word} is not a state of a job; expected one of {}", all.join(", ")))
+        })
+    };
+    text.map_or(Ok(vec![]), |text| text.split(',').filter(|word| !word.is_empty()).map(known).collect())
+}
+
+async fn row(desk: &Arc<Desk>, id: JobId) -> Answer<Job> {
+    let living = desk
+        .look(move |scheduler, now| {
+            let job = scheduler.view().job(id)?;
+            Some(rows::row(scheduler, now, &job, &mut rows::Reasons::default()))
+        })
+        .await?;
+    match living {
+        Some(row) => Ok(row),
+        None => {
+            desk.read(move |shelf| shelf.ended(id)).await?.map(|r| r.row()).ok_or_else(|| never_there(id))
+        }
+    }
+}
+
+pub(super) async fn show(State(desk): State<Arc<Desk>>, Path(text): Path<String>) -> Answer<Json<JobDetail>> {
+    let id = id(&text)?;
+    let living = desk.look(move |scheduler, now| rows::detail(scheduler, now, id)).await?;
+    let mut detail = match living {
+        Some(detail) => detail,
+        None => {
+            let record = desk.read(move |shelf| shelf.ended(id)).await?;
+            ended_detail(&record.ok_or_else(|| never_there(id))?)
+        }
+    };
+    if let Some((spec, work)) = desk.read(move |shelf| shelf.work(id)).await? {
+        detail.workdir = Some(work.workdir.clone());
+        detail.command = commands(&work);
+        let files = desk.site.logs(id, &spec, &work);
+        detail.logs = files.iter().map(|file| file.path.display().to_string()).collect();
+        for ask in &mut detail.asks {
+            let stage = spec.stages.iter().position(|stage| stage.name == ask.stage).unwrap_or(0);
+            let indices = work.stages.get(stage).map_or(&[][..], |stage| &stage.indices);
+            ask.task = indices.get(ask.task as usize).copied().unwrap_or(ask.task);
+        }
+    }
+    Ok(Json(detail))
+}
+
+fn ended_detail(record: &Record) -> JobDetail {
+    let spec = &record.spec;
+    JobDetail {
+        job: record.row(),
+        workdir: None,
+        command: vec![],
+        after: spec.after.iter().map(|dependency| dependency.job.0).collect(),
+        deadline: spec.deadline.map(Moment),
+        estimate_s: spec.estimate.map(consort_types::Span::as_seconds),
+        time_limit_s: spec.time_limit.map(consort_types::Span::as_seconds),
+        retries: spec.retries,
+        asks: vec![],
+        logs: vec![],
+    }
+}
+
+fn commands(work: &Work) -> Vec<String> {
+    let told = |command: &Command| match command {
+        Command::Program(words) => words.join(" "),
+        Command::Script { text, arguments } => {
+            let first =
+                text.lines().find(|line| !line.trim().is_empty() && !line.starts_with('#')).unwrap_or("");
+            let rest = if text.lines().count() > 1 { " ..." } else { "" };
+            [first, rest, " ", &arguments.join(" ")].concat().trim_end().to_string()
+        }
+    };
+    work.stages.iter().flat_map(|stage| &stage.commands).map(told).collect()
+}
+
+pub(super) async fn explain(
+    State(desk): State<Arc<Desk>>,
+    Path(text): Path<String>,
+) -> Answer<Json<Explanation>> {
+    let id = id(&text)?;
+    if let Some(found) = desk.look(move |scheduler, now| rows::explanation(scheduler, now, id)).await? {
+        return Ok(Json(found));
+    }
+    let record = desk.read(move |shelf| shelf.ended(id)).await?.ok_or_else(|| never_there(id))?;
+    let name = record.spec.name.clone();
+    let sentence = format!("Job {id} ({name}) {}: {}.", record.state(), record.why);
+    let ran = format!("It waited {} and ran {}.", record.waited, record.served);
+    Ok(Json(Explanation {
+        id: id.0,
+        name,
+        state: record.state(),
+        sentences: vec![sentence, ran],
+        asks: vec![],
+    }))
+}
+
+async fn act(desk: Arc<Desk>, text: &str, input: fn(JobId) -> Input) -> Answer<Json<Job>> {
+    let id = id(text)?;
+    desk.put(input(id), None).await?;
+    row(&desk, id).await.map(Json)
+}
+
+pub(super) async fn cancel(State(desk): State<Arc<Desk>>, Path(text): Path<String>) -> Answer<Json<Job>> {
+    act(desk, &text, Input::Cancel).await
+}
+
+pub(super) async fn pause(State(desk): State<Arc<Desk>>, Path(text): Path<String>) -> Answer<Json<Job>> {
+    act(desk, &text, Input::Pause).await
+}
+
+pub(super) async fn resume(State(desk): State<Arc<Desk>>, Path(text): Path<String>) -> Answer<Json<Job>> {
+    act(desk, &text, Input::Resume).await
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Patience {
+    timeout_ms: Option<u64>,
+}
+
+pub(super) async fn wait(
+    State(desk): State<Arc<Desk>>,
+    Path(text): Path<String>,
+    Query(patience): Query<Patience>,
+) -> Answer<(StatusCode, Json<Job>)> {
+    let id = id(&text)?;
+    let limit = Duration::from_millis(patience.timeout_ms.unwrap_or(30_000).min(600_000));
+    let (answer, ended) = oneshot::channel();
+    desk.mailbox.send(crate::mail::Letter::Wait { job: id, answer }).map_err(|_| Trouble::busy())?;
+    let mut leaving = desk.leaving.subscribe();
+    tokio::select! {
+        _ = tokio::time::timeout(limit, ended) => {}
+        _ = leaving.wait_for(|&leaving| leaving) => {}
+    }
+    let row = row(&desk, id).await?;
+    let status = if row.state.has_ended() { StatusCode::OK } else { StatusCode::ACCEPTED };
+    Ok((status, Json(row)))
+}

@@ -1,0 +1,105 @@
+//! The server itself: how it is, its figures, its document, its end.
+
+use super::{Desk, Trouble};
+use crate::rows;
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use consort_api::shapes::{Shutdown, Status};
+use consort_api::{Moment, openapi};
+use std::fmt::Write;
+use std::sync::Arc;
+
+pub(super) async fn status(State(desk): State<Arc<Desk>>) -> Result<Json<Status>, Trouble> {
+    let (gauges, hash) = desk.look(|scheduler, _| (rows::gauges(scheduler), scheduler.state_hash())).await?;
+    let ended = desk.read(crate::journal::Shelf::ended_count).await?;
+    let mut notes = desk.notes.clone();
+    notes.extend(desk.site.notes());
+    if desk.meters.is_full() {
+        notes.push("the disk of the journal is full and nothing new is accepted until there is room".into());
+    }
+    Ok(Json(Status {
+        version: env!("CARGO_PKG_VERSION").into(),
+        world: desk.site.world().into(),
+        data_dir: desk.about.data_dir.clone(),
+        url: desk.about.url.clone(),
+        started: Moment(desk.about.started),
+        state_hash: format!("{hash:016x}"),
+        position: gauges.position,
+        policy: desk.about.policy.clone(),
+        waiting: gauges.waiting,
+        running: gauges.running,
+        ended,
+        devices: gauges.devices.0,
+        notes,
+    }))
+}
+
+pub(super) async fn shutdown(State(desk): State<Arc<Desk>>, body: Bytes) -> Result<Response, Trouble> {
+    let Shutdown { workers } = super::cluster::parsed(&body)?;
+    let answer = status(State(desk.clone())).await?;
+    let asked = desk.asked_to_go.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+    if let Some(asked) = asked {
+        let _ = asked.send(workers);
+    }
+    Ok((StatusCode::ACCEPTED, answer).into_response())
+}
+
+pub(super) async fn metrics(State(desk): State<Arc<Desk>>) -> Result<Response, Trouble> {
+    let (gauges, devices) =
+        desk.look(|scheduler, _| (rows::gauges(scheduler), rows::devices(scheduler))).await?;
+    let mut text = desk.meters.text(&gauges);
+    type Part = fn(&crate::site::Reading) -> Option<f64>;
+    let parts: [(&str, &str, Part); 4] = [
+        ("consort_device_temperature_celsius", "How warm a device is.", |reading| reading.temperature_c),
+        ("consort_device_power_watts", "What a device draws.", |reading| reading.power_w),
+        ("consort_device_utilization_ratio", "How busy a device is.", |reading| {
+            reading.utilization_percent.map(|percent| percent / 100.0)
+        }),
+        ("consort_device_memory_used_bytes", "Memory in use on a device.", |reading| {
+            reading.memory_used_bytes.map(|bytes| bytes as f64)
+        }),
+    ];
+    let readings: Vec<_> =
+        devices.iter().map(|device| (device, desk.site.reading(&device.node, device.index))).collect();
+    for (name, about, part) in parts {
+        let told: Vec<_> =
+            readings.iter().filter_map(|(device, reading)| Some((device, part(reading)?))).collect();
+        if !told.is_empty() {
+            let _ = writeln!(text, "# HELP {name} {about}\n# TYPE {name} gauge");
+        }
+        for (device, value) in told {
+            let _ = writeln!(
+                text,
+                "{name}{{device=\"{}\",kind=\"{}\"}} {value}",
+                device.index,
+                label(&device.kind)
+            );
+        }
+    }
+    let kind = [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")];
+    Ok((kind, text).into_response())
+}
+
+fn label(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+pub(super) async fn alive() -> &'static str {
+    "alive\n"
+}
+
+/// Ready means that the loop answers and that there is room for what it accepts.
+pub(super) async fn ready(State(desk): State<Arc<Desk>>) -> Result<&'static str, Trouble> {
+    if desk.meters.is_full() {
+        return Err(Trouble::full());
+    }
+    desk.look(|_, _| ()).await?;
+    Ok("ready\n")
+}
+
+pub(super) async fn document() -> Response {
+    Json(openapi::document()).into_response()
+}

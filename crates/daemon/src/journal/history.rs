@@ -1,0 +1,123 @@
+//! Jobs that have ended: one record each, written in the transaction that ended them.
+
+use consort_api::Moment;
+use consort_api::shapes::{Job, State};
+use consort_sched::{Ended, Ending};
+use consort_types::{JobId, JobSpec, Span, Time};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// What is kept of a job.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Record {
+    /// Which.
+    pub job: JobId,
+    /// What was submitted.
+    pub spec: Arc<JobSpec>,
+    /// When.
+    pub submitted: Time,
+    /// When its first worker was up, if that ever happened.
+    pub started: Option<Time>,
+    /// When its last device was back.
+    pub ended: Time,
+    /// How it ended.
+    pub ending: Kept,
+    /// Why, in words.
+    pub why: String,
+    /// Exit status, if there was one.
+    pub exit_code: Option<i32>,
+    /// Time it waited.
+    pub waited: Span,
+    /// Time it ran.
+    pub served: Span,
+    /// Times it was interrupted.
+    pub restarts: u32,
+    /// The part of these that was a plan's decision.
+    pub preemptions: u32,
+    /// Times it was started.
+    pub attempts: u32,
+}
+
+/// An ending, as it is written down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kept {
+    /// All its work is done.
+    Succeeded,
+    /// It broke.
+    Failed,
+    /// Somebody ended it.
+    Cancelled,
+}
+
+/// Which records are wanted.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Only jobs before this one.
+    pub before: Option<JobId>,
+    /// Only in one of these states; in any when empty.
+    pub states: Vec<String>,
+    /// Only of this tenant.
+    pub tenant: Option<String>,
+    /// Only of this queue.
+    pub queue: Option<String>,
+    /// Only of this name.
+    pub name: Option<String>,
+}
+
+impl Record {
+    /// What is worth keeping of a job that has just ended.
+    pub fn of(ended: &Ended) -> Self {
+        let ending = match ended.ending {
+            Ending::Succeeded => Kept::Succeeded,
+            Ending::Failed => Kept::Failed,
+            Ending::Cancelled => Kept::Cancelled,
+        };
+        Record {
+            job: ended.job,
+            spec: ended.spec.clone(),
+            submitted: ended.submitted,
+            started: ended.started,
+            ended: ended.ended,
+            ending,
+            why: ended.why.to_string(),
+            exit_code: ended.why.exit_code(),
+            waited: ended.waited,
+            served: ended.served,
+            restarts: ended.restarts,
+            preemptions: ended.preemptions,
+            attempts: ended.attempts,
+        }
+    }
+
+    /// Its state, as people are told.
+    pub fn state(&self) -> State {
+        match self.ending {
+            Kept::Succeeded => State::Succeeded,
+            Kept::Failed => State::Failed,
+            Kept::Cancelled => State::Cancelled,
+        }
+    }
+
+    /// The job in one line.
+    pub fn row(&self) -> Job {
+        Job {
+            id: self.job.0,
+            name: self.spec.name.clone(),
+            tenant: self.spec.tenant.clone(),
+            queue: self.spec.queue.clone(),
+            state: self.state(),
+            reason: self.why.clone(),
+            devices: crate::rows::least_devices(&self.spec),
+            submitted: Moment(self.submitted),
+            started: self.started.map(Moment),
+            ended: Some(Moment(self.ended)),
+            exit_code: self.exit_code,
+            priority: self.spec.priority,
+            qos: self.spec.qos.to_string(),
+            attempts: self.attempts,
+            preemptions: self.preemptions,
+            restarts: self.restarts,
+        }
+    }
+}

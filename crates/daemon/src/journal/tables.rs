@@ -1,0 +1,376 @@
+//! The SQLite file: what is in it, and how it is asked.
+//!
+//! Write-ahead log, and every commit waits for the disk. Readers have connections of their own and never hold up the
+//! loop. Each event carries a checksum, because a disk may lie about what it kept.
+
+use super::bytes::{self, Unreadable as Bytes};
+use super::{Batch, NotCommitted, history};
+use crate::crash;
+use crate::fault::Fault;
+use consort_sched::Scheduler;
+use consort_types::{Digest, Event, Fact, Input, JobId, JobSpec, Work};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// The version of the tables.
+const FORMAT: i64 = 1;
+
+const TABLES: &str = "
+    CREATE TABLE IF NOT EXISTS event(position INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, body BLOB NOT NULL);
+    CREATE TABLE IF NOT EXISTS work(
+        job INTEGER PRIMARY KEY, position INTEGER NOT NULL, environment INTEGER NOT NULL, body BLOB NOT NULL);
+    CREATE INDEX IF NOT EXISTS work_by_position ON work(position);
+    CREATE TABLE IF NOT EXISTS environment(digest INTEGER PRIMARY KEY, body BLOB NOT NULL);
+    CREATE TABLE IF NOT EXISTS history(
+        job INTEGER PRIMARY KEY, name TEXT NOT NULL, tenant TEXT NOT NULL, queue TEXT NOT NULL, state TEXT NOT NULL,
+        ended INTEGER NOT NULL, body BLOB NOT NULL);
+";
+
+/// Why the file cannot be used.
+#[derive(Debug)]
+pub(super) enum Unreadable {
+    /// It is no longer a whole database.
+    Damaged(String),
+    /// Somebody newer made it.
+    Newer(i64),
+    /// Anything else: no permission, no disk.
+    Other(rusqlite::Error),
+}
+
+impl Unreadable {
+    pub fn into_fault(self, path: &Path) -> Fault {
+        match self {
+            Unreadable::Damaged(why) => Fault::new(
+                format!("{} is damaged: {why}", path.display()),
+                "bring back a copy of the data directory",
+            ),
+            Unreadable::Newer(format) => Fault::new(
+                format!("{} is of format {format}, and this program knows {FORMAT}", path.display()),
+                "use the version of consort that wrote it, or another data directory",
+            ),
+            Unreadable::Other(error) => Fault::new(
+                format!("{} cannot be opened: {error}", path.display()),
+                "give this user access to it, or choose another data directory",
+            ),
+        }
+    }
+}
+
+impl From<rusqlite::Error> for Unreadable {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                Unreadable::Damaged(error.to_string())
+            }
+            _ => Unreadable::Other(error),
+        }
+    }
+}
+
+/// Opens the file for writing, or makes it.
+pub(super) fn open(path: &Path) -> Result<Connection, Unreadable> {
+    let connection = Connection::open(path)?;
+    let _ = fs::set_permissions(path, Permissions::from_mode(0o600));
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    connection.pragma_update(None, "synchronous", "full")?;
+    connection.pragma_update(None, "wal_autocheckpoint", 4000)?;
+    connection.busy_timeout(std::time::Duration::from_secs(5))?;
+    let format: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    if format > FORMAT {
+        return Err(Unreadable::Newer(format));
+    }
+    connection.execute_batch(TABLES)?;
+    connection.pragma_update(None, "user_version", FORMAT)?;
+    connection.query_row(
+        "SELECT count(*) FROM (SELECT position FROM event ORDER BY position DESC LIMIT 16)",
+        [],
+        |_| Ok(()),
+    )?;
+    Ok(connection)
+}
+
+pub(super) fn last_position(connection: &Connection) -> Result<u64, Fault> {
+    let last: Option<i64> = connection.query_row("SELECT max(position) FROM event", [], |row| row.get(0))?;
+    Ok(last.unwrap_or(0) as u64)
+}
+
+/// Why the events end before the table does.
+pub(super) type Torn = String;
+
+/// Every event behind a position, in order, until one is missing or damaged; then says how.
+pub(super) fn each_event(
+    connection: &Connection,
+    behind: u64,
+    mut each: impl FnMut(u64, Event),
+) -> Result<Option<Torn>, Fault> {
+    let mut statement = connection
+        .prepare("SELECT position, checksum, body FROM event WHERE position > ?1 ORDER BY position")?;
+    let mut rows = statement.query([behind as i64])?;
+    let mut expected = behind + 1;
+    loop {
+        let row = match rows.next() {
+            Ok(None) => return Ok(None),
+            Ok(Some(row)) => row,
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => {
+                return Ok(Some(format!("lies on a damaged page ({error})")));
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let (position, checksum) = (row.get::<_, i64>(0)? as u64, row.get::<_, i64>(1)? as u32);
+        let Ok(body) = row.get_ref(2)?.as_blob() else { return Ok(Some("is not of bytes".into())) };
+        if position != expected {
+            return Ok(Some("is missing".into()));
+        }
+        if crc32fast::hash(body) != checksum {
+            return Ok(Some("has another checksum than when it was written".into()));
+        }
+        match bytes::read(body) {
+            Ok(event) => each(position, event),
+            Err(newer @ Bytes::Newer(_)) => {
+                let what = format!("event {position} of the journal {newer}");
+                return Err(Fault::new(what, "use the version of consort that wrote it"));
+            }
+            Err(torn) => return Ok(Some(torn.to_string())),
+        }
+        expected += 1;
+    }
+}
+
+/// Moves the events behind a position out of the way, into a file that people can read. Returns how many.
+pub(super) fn drop_after(connection: &mut Connection, kept: u64, folder: &Path) -> Result<u64, Fault> {
+    let path = folder.join("journal.dropped");
+    let transaction = connection.transaction()?;
+    let mut dropped = 0;
+    {
+        let mut file =
+            OpenOptions::new().append(true).create(true).open(&path).map_err(|e| Fault::at(&path, &e))?;
+        let mut statement =
+            transaction.prepare("SELECT position, body FROM event WHERE position > ?1 ORDER BY position")?;
+        let mut rows = statement.query([kept as i64])?;
+        while let Ok(Some(row)) = rows.next() {
+            dropped += 1;
+            let body = row.get_ref(1).ok().and_then(|body| body.as_blob().ok()).unwrap_or_default();
+            let line = format!("{} {}\n", row.get::<_, i64>(0).unwrap_or(0), String::from_utf8_lossy(body));
+            file.write_all(line.as_bytes()).map_err(|error| Fault::at(&path, &error))?;
+        }
+        file.sync_all().map_err(|error| Fault::at(&path, &error))?;
+    }
+    transaction.execute("DELETE FROM event WHERE position > ?1", [kept as i64])?;
+    transaction.execute("DELETE FROM work WHERE position > ?1", [kept as i64])?;
+    transaction.commit()?;
+    Ok(dropped)
+}
+
+/// Takes out of the history what has not ended after all.
+pub(super) fn forget_endings(connection: &mut Connection, scheduler: &Scheduler) -> Result<(), Fault> {
+    let view = scheduler.view();
+    let transaction = connection.transaction()?;
+    transaction.execute("DELETE FROM history WHERE job >= ?1", [view.next_job().0 as i64])?;
+    for job in view.jobs() {
+        transaction.prepare_cached("DELETE FROM history WHERE job = ?1")?.execute([job.id().0 as i64])?;
+    }
+    transaction.commit()?;
+    Ok(())
+}
+
+fn not_committed(error: rusqlite::Error) -> NotCommitted {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => NotCommitted::Full,
+        // A disk that is full for the log beside the file is told as a failed write.
+        Some(ErrorCode::SystemIoFailure) if error.to_string().contains("full") => NotCommitted::Full,
+        _ => NotCommitted::Broken(error.into()),
+    }
+}
+
+/// One transaction for everything in the batch.
+pub(super) fn commit(connection: &mut Connection, last: u64, batch: &Batch) -> Result<(), NotCommitted> {
+    let write = |connection: &mut Connection| -> Result<(), rusqlite::Error> {
+        let transaction = connection.transaction()?;
+        {
+            let mut insert = transaction.prepare_cached("INSERT INTO event VALUES (?1, ?2, ?3)")?;
+            for (position, event) in (last + 1..).zip(&batch.events) {
+                let body = bytes::write(event);
+                insert.execute(params![position as i64, crc32fast::hash(&body), body])?;
+            }
+            let mut insert = transaction.prepare_cached("INSERT INTO work VALUES (?1, ?2, ?3, ?4)")?;
+            let mut around =
+                transaction.prepare_cached("INSERT OR IGNORE INTO environment VALUES (?1, ?2)")?;
+            for (job, submission) in &batch.works {
+                let digest = Digest::of(&submission.work.inherited) as i64;
+                if digest != no_environment() {
+                    around.execute(params![digest, json(&submission.work.inherited)])?;
+                }
+                let work = Work { inherited: vec![], ..submission.work.clone() };
+                insert.execute(params![job.0 as i64, submission.position as i64, digest, json(&work)])?;
+            }
+            for ended in &batch.ended {
+                keep(&transaction, &history::Record::of(ended))?;
+            }
+        }
+        crash::point("before-commit");
+        transaction.commit()
+    };
+    write(connection).map_err(not_committed)
+}
+
+/// Puts one job that has ended into the history.
+pub(super) fn keep(connection: &Connection, record: &history::Record) -> Result<(), rusqlite::Error> {
+    let spec = &record.spec;
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO history VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?
+        .execute(params![
+            record.job.0 as i64,
+            spec.name,
+            spec.tenant,
+            spec.queue,
+            record.state().word(),
+            record.ended.0,
+            json(record)
+        ])?;
+    Ok(())
+}
+
+fn no_environment() -> i64 {
+    Digest::of(&Vec::<(String, String)>::new()) as i64
+}
+
+fn json<T: serde::Serialize>(value: &T) -> Vec<u8> {
+    serde_json::to_vec(value).expect("plain data")
+}
+
+fn parsed<T: serde::de::DeserializeOwned>(what: &str, bytes: &[u8]) -> Result<T, Fault> {
+    serde_json::from_slice(bytes)
+        .map_err(|error| Fault::new(format!("{what} cannot be read: {error}"), "look at the disk it is on"))
+}
+
+/// A reader's view of the file.
+pub struct Shelf(Mutex<Connection>);
+
+impl Shelf {
+    /// Opens it for reading only.
+    pub fn open(path: &Path) -> Result<Self, Fault> {
+        if !path.exists() {
+            return Err(Fault::new(
+                format!("there is no journal at {}", path.display()),
+                "name a data directory",
+            ));
+        }
+        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        connection.busy_timeout(std::time::Duration::from_secs(5))?;
+        let format: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        if format > FORMAT {
+            return Err(Unreadable::Newer(format).into_fault(path));
+        }
+        Ok(Shelf(Mutex::new(connection)))
+    }
+
+    fn hold(&self) -> MutexGuard<'_, Connection> {
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// The position of the last event.
+    pub fn last(&self) -> Result<u64, Fault> {
+        last_position(&self.hold())
+    }
+
+    /// Every event behind a position, in order.
+    pub fn each_event(&self, behind: u64, each: impl FnMut(u64, Event)) -> Result<Option<String>, Fault> {
+        each_event(&self.hold(), behind, each)
+    }
+
+    /// At most so many events behind a position, with the job that a submission became.
+    pub fn events(&self, behind: u64, limit: usize) -> Result<Vec<(u64, Event, Option<JobId>)>, Fault> {
+        let held = self.hold();
+        let mut statement = held.prepare_cached(
+            "SELECT event.position, event.body, work.job FROM event LEFT JOIN work ON work.position = event.position
+             WHERE event.position > ?1 ORDER BY event.position LIMIT ?2",
+        )?;
+        let mut rows = statement.query(params![behind as i64, limit as i64])?;
+        let mut events = vec![];
+        while let Some(row) = rows.next()? {
+            let body = row.get_ref(1)?.as_blob().unwrap_or_default();
+            let event = bytes::read(body);
+            let event =
+                event.map_err(|why| Fault::new(format!("an event {why}"), "look at the disk it is on"))?;
+            let job = row.get::<_, Option<i64>>(2)?.map(|job| JobId(job as u64));
+            events.push((row.get::<_, i64>(0)? as u64, event, job));
+        }
+        Ok(events)
+    }
+
+    /// What a job runs, living or ended.
+    pub fn work(&self, job: JobId) -> Result<Option<(Arc<JobSpec>, Arc<Work>)>, Fault> {
+        let held = self.hold();
+        let found = held
+            .prepare_cached("SELECT position, environment, body FROM work WHERE job = ?1")?
+            .query_row([job.0 as i64], |row| {
+                Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, Vec<u8>>(2)?))
+            })
+            .optional()?;
+        let Some((position, environment, body)) = found else { return Ok(None) };
+        let mut work: Work = parsed(&format!("what job {job} runs"), &body)?;
+        if environment != no_environment() {
+            let body: Vec<u8> = held
+                .prepare_cached("SELECT body FROM environment WHERE digest = ?1")?
+                .query_row([environment], |row| row.get(0))?;
+            work.inherited = parsed(&format!("the environment of job {job}"), &body)?;
+        }
+        let body: Vec<u8> = held
+            .prepare_cached("SELECT body FROM event WHERE position = ?1")?
+            .query_row([position], |row| row.get(0))?;
+        match bytes::read(&body) {
+            Ok(Event { fact: Fact::Accepted(Input::Submit(spec)), .. }) => Ok(Some((spec, Arc::new(work)))),
+            _ => Err(Fault::new(
+                format!("the submission of job {job} cannot be read"),
+                "look at the disk it is on",
+            )),
+        }
+    }
+
+    /// One job that has ended.
+    pub fn ended(&self, job: JobId) -> Result<Option<history::Record>, Fault> {
+        let held = self.hold();
+        let found: Option<Vec<u8>> = held
+            .prepare_cached("SELECT body FROM history WHERE job = ?1")?
+            .query_row([job.0 as i64], |row| row.get(0))
+            .optional()?;
+        found.map(|body| parsed(&format!("the history of job {job}"), &body)).transpose()
+    }
+
+    /// How many jobs have ended.
+    pub fn ended_count(&self) -> Result<u64, Fault> {
+        let count: i64 = self.hold().query_row("SELECT count(*) FROM history", [], |row| row.get(0))?;
+        Ok(count as u64)
+    }
+
+    /// Jobs that have ended, the latest first, as far as they pass the filter.
+    pub fn history(&self, filter: &history::Filter, limit: usize) -> Result<Vec<history::Record>, Fault> {
+        let held = self.hold();
+        let mut statement = held.prepare_cached(
+            "SELECT body FROM history WHERE job < ?1 AND (?2 = '' OR instr(?2, ',' || state || ',') > 0) AND (?3 IS NULL OR tenant = ?3)
+             AND (?4 IS NULL OR queue = ?4) AND (?5 IS NULL OR name = ?5) ORDER BY job DESC LIMIT ?6",
+        )?;
+        let before = filter.before.map_or(i64::MAX, |job| job.0 as i64);
+        let states = match filter.states.is_empty() {
+            true => String::new(),
+            false => format!(",{},", filter.states.join(",")),
+        };
+        let mut rows = statement.query(params![
+            before,
+            states,
+            filter.tenant,
+            filter.queue,
+            filter.name,
+            limit as i64
+        ])?;
+        let mut records = vec![];
+        while let Some(row) = rows.next()? {
+            records.push(parsed("the history of a job", row.get_ref(0)?.as_blob().unwrap_or_default())?);
+        }
+        Ok(records)
+    }
+}

@@ -1,0 +1,131 @@
+//! Letters to the loop. Whoever wants something of the scheduler writes one; nobody else touches it.
+
+use consort_sched::Scheduler;
+use consort_types::{Input, JobId, Refusal, Time, Work};
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// Letters that may lie there unread.
+const ROOM: usize = 8_192;
+
+/// What an input became.
+pub type Answer = Result<Accepted, Refusal>;
+
+/// An input was accepted and is on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accepted {
+    /// The job that a submission became.
+    pub job: Option<JobId>,
+    /// Its position in the journal.
+    pub position: u64,
+}
+
+/// A look at the scheduler between two batches.
+pub type Look = Box<dyn FnOnce(&Scheduler, Time) + Send>;
+
+/// Something for the loop.
+pub enum Letter {
+    /// A request. Answered once it is on disk; an answer that never comes means "not now".
+    Input {
+        /// What is asked.
+        input: Input,
+        /// What a submission runs.
+        work: Option<Box<Work>>,
+        /// Where the answer goes.
+        answer: oneshot::Sender<Answer>,
+    },
+    /// Somebody wants to look.
+    Look(Look),
+    /// Somebody waits for the end of a job.
+    Wait {
+        /// Which.
+        job: JobId,
+        /// Told once it has ended.
+        answer: oneshot::Sender<()>,
+    },
+    /// The world has something to say.
+    News,
+    /// Go, after this batch.
+    Stop,
+}
+
+/// There is no room for another letter, or nobody reads them any more.
+#[derive(Debug)]
+pub struct NotNow;
+
+/// The one who writes.
+#[derive(Clone)]
+pub struct Mailbox {
+    letters: SyncSender<Letter>,
+    /// Whether a letter with news is already there.
+    news: Arc<AtomicBool>,
+}
+
+/// The one who reads.
+pub struct Letters {
+    letters: Receiver<Letter>,
+    news: Arc<AtomicBool>,
+    remembered: Cell<bool>,
+}
+
+/// A mailbox and its reader.
+pub fn mailbox() -> (Mailbox, Letters) {
+    let (sender, receiver) = sync_channel(ROOM);
+    let news = Arc::new(AtomicBool::new(false));
+    (
+        Mailbox { letters: sender, news: news.clone() },
+        Letters { letters: receiver, news, remembered: Cell::new(false) },
+    )
+}
+
+impl Mailbox {
+    /// Puts a letter in.
+    pub fn send(&self, letter: Letter) -> Result<(), NotNow> {
+        self.letters.try_send(letter).map_err(|_| NotNow)
+    }
+
+    /// The world has something to say. Saying it twice before it was read is saying it once.
+    pub fn news(&self) {
+        if self.news.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        // The loop wakes up now and then anyway; a full mailbox means that it is awake.
+        if let Err(TrySendError::Full(_)) = self.letters.try_send(Letter::News) {
+            self.news.store(false, Ordering::Release);
+        }
+    }
+}
+
+impl Letters {
+    /// The next letter, if one comes in time.
+    pub fn next(&self, wait: Duration) -> Result<Letter, RecvTimeoutError> {
+        if self.remembered.take() {
+            return Ok(Letter::News);
+        }
+        let letter = self.letters.recv_timeout(wait)?;
+        self.read(&letter);
+        Ok(letter)
+    }
+
+    /// What else is there, up to so many.
+    pub fn more(&self, most: usize) -> Vec<Letter> {
+        let letters: Vec<Letter> = self.letters.try_iter().take(most).collect();
+        letters.iter().for_each(|letter| self.read(letter));
+        letters
+    }
+
+    /// There was news that could not be heard yet.
+    pub fn remember_news(&self) {
+        self.remembered.set(true);
+    }
+
+    fn read(&self, letter: &Letter) {
+        if matches!(letter, Letter::News) {
+            self.news.store(false, Ordering::Release);
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What is counted while the loop runs, and how `/metrics` tells it.
+
+use crate::journal::Batch;
+use std::fmt::Write;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+/// Upper ends of the buckets, in seconds.
+const BUCKETS: [f64; 10] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5];
+
+/// Counters that any thread may read.
+#[derive(Default)]
+pub struct Meters {
+    full: AtomicBool,
+    submitted: AtomicU64,
+    ended: AtomicU64,
+    refused: AtomicU64,
+    events: AtomicU64,
+    plans: AtomicU64,
+    plan_ns: AtomicU64,
+    commits: Histogram,
+    answers: Histogram,
+    streams: AtomicU64,
+}
+
+#[derive(Default)]
+struct Histogram {
+    counts: [AtomicU64; BUCKETS.len() + 1],
+    sum_ns: AtomicU64,
+}
+
+impl Histogram {
+    fn add(&self, took: Duration) {
+        let bucket = BUCKETS.iter().position(|&end| took.as_secs_f64() <= end).unwrap_or(BUCKETS.len());
+        self.counts[bucket].fetch_add(1, Relaxed);
+        self.sum_ns.fetch_add(took.as_nanos() as u64, Relaxed);
+    }
+
+    fn write(&self, out: &mut String, name: &str, about: &str) {
+        let _ = writeln!(out, "# HELP {name} {about}\n# TYPE {name} histogram");
+        let mut sum = 0;
+        for (index, count) in self.counts.iter().enumerate() {
+            sum += count.load(Relaxed);
+            let end = BUCKETS.get(index).map_or("+Inf".to_string(), f64::to_string);
+            let _ = writeln!(out, "{name}_bucket{{le=\"{end}\"}} {sum}");
+        }
+        let seconds = self.sum_ns.load(Relaxed) as f64 / 1e9;
+        let _ = writeln!(out, "{name}_sum {seconds}\n{name}_count {sum}");
+    }
+}
+
+/// What the loop knows and the counters do not.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Gauges {
+    /// Jobs that wait.
+    pub waiting: u64,
+    /// Jobs that hold devices.
+    pub running: u64,
+    /// Devices there are, in use, and ill.
+    pub devices: (u64, u64, u64),
+    /// Events in the journal.
+    pub position: u64,
+}
+
+impl Meters {
+    /// Whether the disk has no room.
+    pub fn is_full(&self) -> bool {
+        self.full.load(Relaxed)
+    }
+
+    /// Says whether it has; returns what was said before.
+    pub fn set_full(&self, full: bool) -> bool {
+        self.full.swap(full, Relaxed)
+    }
+
+    /// A batch is on disk.
+    pub fn committed(&self, batch: &Batch, took: Duration) {
+        self.submitted.fetch_add(batch.works.len() as u64, Relaxed);
+        self.ended.fetch_add(batch.ended.len() as u64, Relaxed);
+        self.events.fetch_add(batch.events.len() as u64, Relaxed);
+        self.commits.add(took);
+    }
+
+    /// A request was refused.
+    pub fn refused(&self) {
+        self.refused.fetch_add(1, Relaxed);
+    }
+
+    /// Plans were made.
+    pub fn plans(&self, plans: u64, took: Duration) {
+        self.plans.fetch_add(plans, Relaxed);
+        self.plan_ns.fetch_add(took.as_nanos() as u64, Relaxed);
+    }
+
+    /// A request was answered.
+    pub fn answered(&self, took: Duration) {
+        self.answers.add(took);
+    }
+
+    /// Somebody began or ceased to follow.
+    pub fn streams(&self, change: i64) {
+        self.streams.fetch_add(change as u64, Relaxed);
+    }
+
+    /// How many follow.
+    pub fn stream_count(&self) -> u64 {
+        self.streams.load(Relaxed)
+    }
+
+    /// As Prometheus reads it.
+    pub fn text(&self, gauges: &Gauges) -> String {
+        let mut out = String::new();
+        let mut put = |kind: &str, name: &str, about: &str, value: f64| {
+            let _ = writeln!(out, "# HELP {name} {about}\n# TYPE {name} {kind}\n{name} {value}");
+        };
+        put("gauge", "consort_jobs_waiting", "Jobs that wait, for whatever.", gauges.waiting as f64);
+        put("gauge", "consort_jobs_running", "Jobs that hold devices.", gauges.running as f64);
+        put("gauge", "consort_devices", "Devices there are.", gauges.devices.0 as f64);
+        put("gauge", "consort_devices_used", "Devices in use, wholly or in part.", gauges.devices.1 as f64);
+        put("gauge", "consort_devices_ill", "Devices that must not be used.", gauges.devices.2 as f64);
+        put("gauge", "consort_journal_position", "Events in the journal.", gauges.position as f64);
+        put(
+            "gauge",
+            "consort_journal_full",
+            "1 while the journal's disk has no room.",
+            f64::from(self.is_full()),
+        );
+        put(
+            "gauge",
+            "consort_event_streams",
+            "Clients that follow events.",
+            self.streams.load(Relaxed) as f64,
+        );
+        put("counter", "consort_jobs_submitted_total", "Jobs accepted.", self.submitted.load(Relaxed) as f64);
+        put("counter", "consort_jobs_ended_total", "Jobs that ended.", self.ended.load(Relaxed) as f64);
+        put(
+            "counter",
+            "consort_requests_refused_total",
+            "Requests refused.",
+            self.refused.load(Relaxed) as f64,
+        );
+        put("counter", "consort_events_total", "Events committed.", self.events.load(Relaxed) as f64);
+        put("counter", "consort_plans_total", "Plans made.", self.plans.load(Relaxed) as f64);
+        let planning = self.plan_ns.load(Relaxed) as f64 / 1e9;
+        put("counter", "consort_planning_seconds_total", "Time spent making plans.", planning);
+        self.commits.write(&mut out, "consort_commit_seconds", "From a batch to the disk's yes.");
+        self.answers.write(&mut out, "consort_answer_seconds", "From a submission to its answer.");
+        out
+    }
+}

@@ -1,0 +1,166 @@
+//! Nodes, devices, queues, tenants.
+
+use crate::meters::Gauges;
+use consort_api::shapes::{Device, DeviceState, Node, NodeState, Queue, Quota, Tenant};
+use consort_sched::{Doing, NodeView, Scheduler, View};
+use consort_types::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Which jobs hold which devices.
+fn holders(view: &View<'_>) -> BTreeMap<DeviceId, BTreeSet<JobId>> {
+    let mut holders: BTreeMap<DeviceId, BTreeSet<JobId>> = BTreeMap::new();
+    for ask in view.granted().filter_map(|id| view.ask(id)) {
+        if ask.doing() != Doing::Planned {
+            for grant in ask.grants() {
+                holders.entry(grant.device).or_default().insert(ask.id().job);
+            }
+        }
+    }
+    holders
+}
+
+fn ids(node: &NodeView<'_>) -> impl Iterator<Item = DeviceId> + use<> {
+    (node.first.0..node.first.0 + node.devices).map(DeviceId)
+}
+
+/// All nodes.
+pub fn nodes(scheduler: &Scheduler) -> Vec<Node> {
+    let view = scheduler.view();
+    let holders = holders(&view);
+    let told = |node: NodeView<'_>| {
+        let held: Vec<&BTreeSet<JobId>> = ids(&node).filter_map(|id| holders.get(&id)).collect();
+        let jobs: BTreeSet<JobId> = held.iter().flat_map(|jobs| jobs.iter().copied()).collect();
+        let mut kinds = BTreeMap::new();
+        for group in &node.spec.devices {
+            *kinds.entry(group.kind.clone()).or_default() += u64::from(group.count);
+        }
+        let ill = ids(&node).filter(|&id| view.device(id).ill.is_some()).count();
+        let state = match (node.fenced, node.suspect, node.drained) {
+            (true, ..) => NodeState::Fenced,
+            (_, true, _) => NodeState::Suspect,
+            (_, _, true) => NodeState::Draining,
+            _ => NodeState::Up,
+        };
+        Node {
+            name: node.spec.name.clone(),
+            state,
+            devices: u64::from(node.devices),
+            used: held.len() as u64,
+            jobs: jobs.len() as u64,
+            kinds,
+            note: if ill > 0 { format!("{ill} ill") } else { String::new() },
+        }
+    };
+    view.nodes().map(told).collect()
+}
+
+/// All devices, as the scheduler sees them; what their own sensors say is added by others.
+pub fn devices(scheduler: &Scheduler) -> Vec<Device> {
+    let view = scheduler.view();
+    let holders = holders(&view);
+    let kinds: Vec<&KindSpec> = view.kinds().map(|(_, spec)| spec).collect();
+    let mut rows = vec![];
+    for node in view.nodes() {
+        for (index, id) in ids(&node).enumerate() {
+            let (device, jobs) = (view.device(id), holders.get(&id));
+            let kind = kinds[device.kind.index()];
+            let state = match (device.ill, device.held, device.foreign) {
+                (Some(_), ..) => DeviceState::Ill,
+                (_, WHOLE, _) => DeviceState::Used,
+                (_, 0, 0) => DeviceState::Free,
+                (_, 0, _) => DeviceState::Foreign,
+                _ => DeviceState::Shared,
+            };
+            rows.push(Device {
+                node: node.spec.name.clone(),
+                index: index as u32,
+                kind: kind.name.clone(),
+                vendor: kind.vendor.clone(),
+                uuid: None,
+                state,
+                used_thousandths: u32::from(device.held),
+                memory_bytes: Some(kind.memory_bytes).filter(|&bytes| bytes > 0),
+                jobs: jobs.map_or(vec![], |jobs| jobs.iter().map(|job| job.0).collect()),
+                temperature_c: None,
+                power_w: None,
+                utilization_percent: None,
+                memory_used_bytes: None,
+                why: device.ill.map(str::to_string),
+            });
+        }
+    }
+    rows
+}
+
+/// Jobs that wait and that hold devices, by whatever they are counted.
+fn counts<K: Ord>(view: &View<'_>, of: impl Fn(&JobSpec) -> K) -> BTreeMap<K, (u64, u64)> {
+    let mut counts: BTreeMap<K, (u64, u64)> = BTreeMap::new();
+    let holding: BTreeSet<JobId> = view.granted().map(|ask| ask.job).collect();
+    for job in view.jobs() {
+        let count = counts.entry(of(job.spec())).or_default();
+        if holding.contains(&job.id()) { count.1 += 1 } else { count.0 += 1 }
+    }
+    counts
+}
+
+/// All queues.
+pub fn queues(scheduler: &Scheduler) -> Vec<Queue> {
+    let view = scheduler.view();
+    let counts = counts(&view, |spec| spec.queue.clone());
+    let told = |queue: &QueueSpec| {
+        let (waiting, running) = counts.get(&queue.name).copied().unwrap_or_default();
+        Queue {
+            name: queue.name.clone(),
+            priority: queue.priority,
+            strict: queue.strict,
+            tenants: queue.tenants.clone(),
+            waiting,
+            running,
+        }
+    };
+    view.queues().map(|(_, queue)| told(queue)).collect()
+}
+
+/// All tenants.
+pub fn tenants(scheduler: &Scheduler) -> Vec<Tenant> {
+    let view = scheduler.view();
+    let counts = counts(&view, |spec| spec.tenant.clone());
+    let told = |(id, tenant): (TenantId, &TenantSpec)| {
+        let (waiting, running) = counts.get(&tenant.name).copied().unwrap_or_default();
+        let (mut holds, mut usage) = (BTreeMap::new(), BTreeMap::new());
+        for (kind, spec) in view.kinds() {
+            let account = view.account(id, kind);
+            if account.held > 0 {
+                holds.insert(spec.name.clone(), account.held as f64 / f64::from(WHOLE));
+            }
+            if account.usage_device_ms > 0 {
+                usage.insert(spec.name.clone(), account.usage_device_ms as f64 / 3_600_000.0);
+            }
+        }
+        let quota = |quota: &consort_types::Quota| Quota {
+            kind: quota.kind.clone(),
+            guarantee: quota.guarantee,
+            ceiling: quota.ceiling,
+        };
+        let quotas = tenant.quotas.iter().map(quota).collect();
+        Tenant { name: tenant.name.clone(), quotas, holds, usage_device_hours: usage, waiting, running }
+    };
+    view.tenants().map(told).collect()
+}
+
+/// What is counted for the metrics and the status.
+pub fn gauges(scheduler: &Scheduler) -> Gauges {
+    let view = scheduler.view();
+    let holding: BTreeSet<JobId> = view.granted().map(|ask| ask.job).collect();
+    let (mut devices, mut used, mut ill) = (0, 0, 0);
+    for node in view.nodes() {
+        for device in ids(&node).map(|id| view.device(id)) {
+            devices += 1;
+            used += u64::from(device.held > 0);
+            ill += u64::from(device.ill.is_some());
+        }
+    }
+    let running = holding.len() as u64;
+    let waiting = view.living_count() as u64 - running;
+    Gauges { waiting, running, devices: (devices, used, ill), position: view.seen() }
+}

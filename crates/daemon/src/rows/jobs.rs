@@ -1,0 +1,282 @@
+//! Jobs that are alive: in a line, in full, and explained.
+
+use consort_api::Moment;
+use consort_api::shapes::{Ask, AskReason, Explanation, Job, JobDetail, State};
+use consort_sched::{AskView, Doing, JobView, Scheduler};
+use consort_types::*;
+use std::collections::BTreeMap;
+
+/// Which jobs are wanted.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// Only jobs before this one.
+    pub before: Option<JobId>,
+    /// Only in one of these states; in any when empty.
+    pub states: Vec<State>,
+    /// Only of this tenant.
+    pub tenant: Option<String>,
+    /// Only of this queue.
+    pub queue: Option<String>,
+    /// Only of this name.
+    pub name: Option<String>,
+}
+
+impl Wanted {
+    fn admits(&self, job: &JobView<'_>) -> bool {
+        let spec = job.spec();
+        let is = |wanted: &Option<String>, is: &str| wanted.as_deref().is_none_or(|wanted| wanted == is);
+        self.before.is_none_or(|before| job.id() < before)
+            && is(&self.tenant, &spec.tenant)
+            && is(&self.queue, &spec.queue)
+            && is(&self.name, &spec.name)
+    }
+}
+
+/// Reasons found so far for one page. Jobs that ask for the same thing with the same claim wait for the same reason, so
+/// the policy is asked once for all of them.
+#[derive(Default)]
+pub struct Reasons(BTreeMap<Group, (JobId, String)>);
+
+type Group = (QueueId, consort_sched::ClassId, TenantId, Qos, i32);
+
+impl Reasons {
+    fn of(&mut self, scheduler: &Scheduler, now: Time, ask: &AskView<'_>) -> String {
+        let spec = ask.spec();
+        let group = (ask.queue(), ask.class_id(), ask.tenant(), spec.qos, spec.priority);
+        let is_backing_off = ask.not_before() > now;
+        if let Some((first, reason)) = self.0.get(&group).filter(|_| !is_backing_off) {
+            return match reason.is_empty() {
+                true => format!("is behind job {first}"),
+                false => reason.clone(),
+            };
+        }
+        let job = ask.id().job;
+        let found = scheduler.explain(now, job);
+        let found = found.and_then(|found| found.asks.into_iter().find(|(id, _)| id.stage == ask.id().stage));
+        let Some((_, reason)) = found else { return String::new() };
+        let told = reason.told(now).to_string();
+        if !is_backing_off {
+            // What stands first may be about to start; that does not hold for those behind it.
+            let shared =
+                matches!(reason, Reason::NoRoom { .. } | Reason::Ceiling { .. } | Reason::Behind { .. });
+            self.0.insert(group, (job, if shared { told.clone() } else { String::new() }));
+        }
+        told
+    }
+}
+
+/// The latest living jobs that are wanted, latest first, and whether there are more.
+pub fn living(scheduler: &Scheduler, now: Time, wanted: &Wanted, limit: usize) -> (Vec<Job>, bool) {
+    let view = scheduler.view();
+    let mut reasons = Reasons::default();
+    let (mut rows, mut more) = (vec![], false);
+    for job in view.jobs().rev().filter(|job| wanted.admits(job)) {
+        if !wanted.states.is_empty() && !wanted.states.contains(&state_of(scheduler, &job)) {
+            continue;
+        }
+        if rows.len() == limit {
+            more = true;
+            break;
+        }
+        rows.push(row(scheduler, now, &job, &mut reasons));
+    }
+    (rows, more)
+}
+
+fn asks<'a>(scheduler: &'a Scheduler, job: &JobView<'a>) -> impl Iterator<Item = AskView<'a>> {
+    let view = scheduler.view();
+    job.asks().filter_map(move |id| view.ask(id))
+}
+
+fn doing(ask: &AskView<'_>, paused: bool) -> State {
+    match ask.doing() {
+        Doing::Blocked if paused => State::Paused,
+        Doing::Blocked => State::Held,
+        Doing::Waiting | Doing::Planned => State::Waiting,
+        Doing::Starting => State::Starting,
+        Doing::Running => State::Running,
+        Doing::Releasing => State::Stopping,
+        Doing::Done => State::Succeeded,
+    }
+}
+
+/// What a job is doing, all in all: the furthest that any of its asks has come.
+fn state_of(scheduler: &Scheduler, job: &JobView<'_>) -> State {
+    let states = asks(scheduler, job).map(|ask| doing(&ask, job.is_paused()));
+    let rank = |state: &State| match state {
+        State::Running => 5,
+        State::Starting => 4,
+        State::Stopping => 3,
+        State::Waiting => 2,
+        State::Paused | State::Held => 1,
+        _ => 0,
+    };
+    let state = states.max_by_key(rank).unwrap_or(State::Held);
+    match state {
+        State::Succeeded => State::Stopping, // all asks are done and the job has not left yet
+        _ if job.ending().is_some() => State::Stopping,
+        other => other,
+    }
+}
+
+/// Devices that a job asks for at its smallest.
+pub fn least_devices(spec: &JobSpec) -> u64 {
+    let stage = |stage: &StageSpec| -> u64 {
+        let least =
+            |role: &Role| u64::from(role.count.min) * u64::from(role.shapes.first().map_or(0, |s| s.devices));
+        stage.roles.iter().map(least).sum()
+    };
+    spec.stages.iter().map(stage).max().unwrap_or(0)
+}
+
+/// One job in a line.
+pub fn row(scheduler: &Scheduler, now: Time, job: &JobView<'_>, reasons: &mut Reasons) -> Job {
+    let (spec, state) = (job.spec(), state_of(scheduler, job));
+    let held: u64 = asks(scheduler, job)
+        .filter(|ask| matches!(ask.doing(), Doing::Starting | Doing::Running | Doing::Releasing))
+        .map(|ask| ask.grants().len() as u64)
+        .sum();
+    let devices = if held > 0 { held } else { least_devices(spec) };
+    let sum = |part: fn(&AskView<'_>) -> u32| asks(scheduler, job).map(|ask| part(&ask)).sum();
+    Job {
+        id: job.id().0,
+        name: spec.name.clone(),
+        tenant: spec.tenant.clone(),
+        queue: spec.queue.clone(),
+        state,
+        reason: reason_of(scheduler, now, job, state, reasons),
+        devices,
+        submitted: Moment(job.submitted()),
+        started: asks(scheduler, job).filter_map(|ask| ask.first_started()).min().map(Moment),
+        ended: None,
+        exit_code: None,
+        priority: spec.priority,
+        qos: spec.qos.to_string(),
+        attempts: sum(|ask| ask.attempt()),
+        preemptions: sum(|ask| ask.preemptions()),
+        restarts: sum(|ask| ask.restarts()),
+    }
+}
+
+fn reason_of(
+    scheduler: &Scheduler,
+    now: Time,
+    job: &JobView<'_>,
+    state: State,
+    reasons: &mut Reasons,
+) -> String {
+    let in_state = |state: State| asks(scheduler, job).find(|ask| doing(ask, job.is_paused()) == state);
+    match state {
+        State::Waiting => in_state(state).map_or(String::new(), |ask| reasons.of(scheduler, now, &ask)),
+        State::Running => {
+            let (mut running, mut devices, mut left) = (0, 0, 0);
+            for ask in asks(scheduler, job) {
+                match ask.doing() {
+                    Doing::Running => (running, devices) = (running + 1, devices + ask.grants().len()),
+                    Doing::Done => {}
+                    _ => left += 1,
+                }
+            }
+            let plural = if devices == 1 { "" } else { "s" };
+            match (running, left) {
+                (1, 0) => format!("runs on {devices} device{plural}"),
+                (_, left) => format!("{running} run on {devices} device{plural}, {left} to go"),
+            }
+        }
+        State::Stopping => match job.ending() {
+            Some(why) => format!("is ending: {why}"),
+            None => Reason::Releasing.to_string(),
+        },
+        State::Paused => Reason::Paused.to_string(),
+        State::Held => {
+            let after: Vec<JobId> = job.after().collect();
+            match after.is_empty() {
+                true => "waits for an earlier stage".into(),
+                false => Reason::AfterJobs(after).to_string(),
+            }
+        }
+        State::Starting => Reason::Starting.to_string(),
+        State::Succeeded | State::Failed | State::Cancelled => String::new(),
+    }
+}
+
+/// Asks that are told one by one; a bag of a million tasks is not.
+const TOLD: usize = 1_000;
+
+/// One job in full, less what only its work knows.
+pub fn detail(scheduler: &Scheduler, now: Time, id: JobId) -> Option<JobDetail> {
+    let view = scheduler.view();
+    let job = view.job(id)?;
+    let spec = job.spec();
+    let mut reasons = Reasons::default();
+    let line = row(scheduler, now, &job, &mut reasons);
+    let nodes: Vec<&str> = view.nodes().map(|node| node.spec.name.as_str()).collect();
+    let told = |ask: AskView<'_>| {
+        let state = doing(&ask, job.is_paused());
+        let place = |grant: &Grant| {
+            let (node, index) = view.locate(grant.device);
+            format!("{}[{index}]", nodes[node.index()])
+        };
+        let node = ask.grants().first().map(|grant| nodes[view.locate(grant.device).0.index()].to_string());
+        let reason = match state {
+            State::Waiting => reasons.of(scheduler, now, &ask),
+            State::Succeeded => Reason::Done.to_string(),
+            State::Starting => Reason::Starting.to_string(),
+            State::Stopping => Reason::Releasing.to_string(),
+            _ => String::new(),
+        };
+        let since = match state {
+            State::Running => ask.running_since(),
+            State::Waiting => Some(ask.queued()),
+            _ => None,
+        };
+        Ask {
+            stage: spec.stages[usize::from(ask.id().stage)].name.clone(),
+            task: ask.id().task,
+            state,
+            attempt: ask.attempt(),
+            node,
+            devices: ask.grants().iter().map(place).collect(),
+            since: since.map(Moment),
+            reason,
+        }
+    };
+    let asks = asks(scheduler, &job).take(TOLD).map(told).collect();
+    Some(JobDetail {
+        workdir: None,
+        command: vec![],
+        after: job.after().map(|job| job.0).collect(),
+        deadline: spec.deadline.map(Moment),
+        estimate_s: spec.estimate.map(Span::as_seconds),
+        time_limit_s: spec.time_limit.map(Span::as_seconds),
+        retries: spec.retries,
+        asks,
+        logs: vec![],
+        job: line,
+    })
+}
+
+/// Why one job is where it is.
+pub fn explanation(scheduler: &Scheduler, now: Time, id: JobId) -> Option<Explanation> {
+    let view = scheduler.view();
+    let job = view.job(id)?;
+    let found = scheduler.explain(now, id)?;
+    let name = job.spec().name.clone();
+    let asks: Vec<AskReason> = found
+        .asks
+        .iter()
+        .map(|(ask, reason)| AskReason { ask: ask.to_string(), reason: reason.told(now).to_string() })
+        .collect();
+    let mut sentences: Vec<String> = match job.ending() {
+        Some(why) => vec![format!("Job {id} ({name}) is ending: {why}.")],
+        None => vec![],
+    };
+    sentences.extend(found.asks.iter().take(20).map(|(ask, reason)| {
+        let who = if found.asks.len() == 1 { format!("Job {id} ({name})") } else { format!("Part {ask}") };
+        format!("{who} {}.", reason.told(now))
+    }));
+    if found.asks.len() > 20 {
+        sentences.push(format!("And {} more parts.", found.asks.len() - 20));
+    }
+    Some(Explanation { id: id.0, name, state: state_of(scheduler, &job), sentences, asks })
+}

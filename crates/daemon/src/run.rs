@@ -1,0 +1,316 @@
+//! The loop: one owner of the scheduler, with a real clock, a real disk and a real world.
+//!
+//! For: turning letters (requests, the world's news, the passing of time) into events, durably.
+//! Promises: nothing is answered, shown or done before it is on disk. What arrives while a batch is being written
+//! waits and goes into the next one, so many requests share one wait for the disk. A disk without room stops the
+//! accepting, not the process: the batch is kept and tried again until there is room.
+//! Never: decides anything, and never waits for a client or for a worker.
+//!
+//! ```text
+//! letters ─▶ accept, apply ─▶ plan ─▶ commit ─▶ answers, feed, desires ─▶ the next letters
+//! ```
+
+use crate::clock::Clock;
+use crate::crash;
+use crate::fault::Fault;
+use crate::feed::Feed;
+use crate::journal::{Batch, Journal, NotCommitted, Submission, snapshot};
+use crate::mail::{Accepted, Answer, Letter, Letters};
+use crate::meters::Meters;
+use consort_sched::{Ended, Rollout, Scheduler, Watch};
+use consort_types::*;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::mpsc::RecvTimeoutError;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+
+/// Letters that go into one batch at most.
+const BATCH: usize = 2_000;
+/// How often a batch that found no room is tried again.
+const AGAIN: Duration = Duration::from_millis(500);
+
+/// The loop and everything it owns.
+pub struct Run<W> {
+    rollout: Rollout<Held<W>>,
+    journal: Journal,
+    clock: Clock,
+    letters: Letters,
+    feed: Arc<Feed>,
+    meters: Arc<Meters>,
+    waiting: BTreeMap<JobId, Vec<oneshot::Sender<()>>>,
+    snapshots: Snapshots,
+}
+
+/// A world that is told what is desired only when that is on disk, and asked once for each batch.
+pub(crate) struct Held<W> {
+    world: W,
+    desires: Vec<Desired>,
+    asked: bool,
+}
+
+impl<W: World> World for Held<W> {
+    fn capabilities(&self) -> Capabilities {
+        self.world.capabilities()
+    }
+    fn desire(&mut self, _now: Time, changes: &[Desired]) {
+        self.desires.extend_from_slice(changes);
+    }
+    fn next_at(&self) -> Option<Time> {
+        if self.asked { None } else { self.world.next_at() }
+    }
+    fn observe(&mut self, now: Time, inputs: &mut Vec<Input>) {
+        self.asked = true;
+        self.world.observe(now, inputs);
+    }
+    fn refused(&mut self, now: Time, input: &Input, refusal: &Refusal) {
+        self.world.refused(now, input, refusal);
+    }
+}
+
+/// Writes down what happens, for the batch.
+#[derive(Default)]
+struct Scribe {
+    batch: Batch,
+    over: Vec<AllocationId>,
+    planning: Option<Instant>,
+    plans: u64,
+    plan_time: Duration,
+}
+
+impl Watch for Scribe {
+    fn event(&mut self, event: &Event, _scheduler: &Scheduler) {
+        if let Fact::Accepted(Input::Ended { allocation, .. } | Input::StartRefused { allocation, .. }) =
+            event.fact
+        {
+            self.over.push(allocation);
+        }
+        self.batch.events.push(event.clone());
+    }
+    fn refused(&mut self, _at: Time, input: &Input, refusal: &Refusal) {
+        if let Input::Ended { allocation, .. } | Input::StartRefused { allocation, .. } = input {
+            self.over.push(*allocation); // old news: the journal knows it already
+        }
+        tracing::debug!(%refusal, "refused");
+    }
+    fn planning(&mut self) {
+        self.planning = Some(Instant::now());
+    }
+    fn planned(&mut self, _plan: &Plan) {
+        self.plans += 1;
+        self.plan_time += self.planning.take().map_or(Duration::ZERO, |began| began.elapsed());
+    }
+    fn ended(&mut self, ended: Ended) {
+        self.batch.ended.push(ended);
+    }
+}
+
+/// How a loop came to its end.
+pub struct Stopped<W> {
+    /// The world, to be told what becomes of the work.
+    pub world: W,
+}
+
+impl<W: World> Run<W> {
+    /// Puts the parts together and tells the world everything that is desired.
+    pub fn new(
+        scheduler: Scheduler,
+        world: W,
+        journal: Journal,
+        letters: Letters,
+        feed: Arc<Feed>,
+        meters: Arc<Meters>,
+    ) -> Self {
+        let clock = Clock::start(scheduler.view().now());
+        let snapshots = Snapshots::new(journal.last());
+        let held = Held { world, desires: vec![], asked: false };
+        let rollout = Rollout::new(scheduler, held);
+        Run { rollout, journal, clock, letters, feed, meters, waiting: BTreeMap::new(), snapshots }
+    }
+
+    /// Runs until somebody says stop, or the disk breaks.
+    pub fn run(mut self) -> Result<Stopped<W>, Fault> {
+        self.tell_world();
+        loop {
+            let mut letters = vec![];
+            let wait = self.rollout.wake_at.map_or(Duration::from_secs(60), |at| self.clock.until(at));
+            match self.letters.next(wait.min(Duration::from_secs(60))) {
+                Ok(letter) => letters.push(letter),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Ok(self.stop()),
+            }
+            letters.extend(self.letters.more(BATCH));
+            if self.turn(letters)? {
+                return Ok(self.stop());
+            }
+        }
+    }
+
+    /// One batch. Whether somebody said stop.
+    fn turn(&mut self, letters: Vec<Letter>) -> Result<bool, Fault> {
+        let now = self.clock.now();
+        let mut scribe = Scribe::default();
+        let (mut answers, mut looks, mut stop) = (vec![], vec![], false);
+        for letter in letters {
+            match letter {
+                Letter::Input { input, work, answer } => {
+                    answers.push((answer, self.input(now, input, work, &mut scribe)));
+                }
+                Letter::Look(look) => looks.push(look),
+                Letter::Wait { job, answer } => self.wait(job, answer),
+                Letter::News => {}
+                Letter::Stop => stop = true,
+            }
+        }
+        self.rollout.world.asked = false;
+        self.rollout.settle(now, &mut scribe);
+        self.meters.plans(scribe.plans, scribe.plan_time);
+        self.commit(&scribe.batch)?;
+        for (answer, result) in answers {
+            let _ = answer.send(result); // a client that is gone needs no answer
+        }
+        crash::point("after-answer");
+        self.tell_world();
+        if !scribe.over.is_empty() {
+            self.rollout.world.world.settled(&scribe.over);
+        }
+        for ended in &scribe.batch.ended {
+            for waiter in self.waiting.remove(&ended.job).unwrap_or_default() {
+                let _ = waiter.send(());
+            }
+        }
+        for look in looks {
+            look(&self.rollout.scheduler, now);
+        }
+        self.snapshots.perhaps(&self.rollout.scheduler, self.journal.folder());
+        Ok(stop)
+    }
+
+    fn input(&mut self, now: Time, input: Input, work: Option<Box<Work>>, scribe: &mut Scribe) -> Answer {
+        let job = self.rollout.scheduler.view().next_job();
+        let is_submission = matches!(input, Input::Submit(_));
+        if let Some(refusal) = self.rollout.input(now, input, scribe) {
+            self.meters.refused();
+            return Err(refusal);
+        }
+        let position = self.rollout.scheduler.view().seen();
+        if let Some(work) = work.filter(|_| is_submission) {
+            scribe.batch.works.push((job, Submission { position, work: *work }));
+        }
+        Ok(Accepted { job: is_submission.then_some(job), position })
+    }
+
+    fn wait(&mut self, job: JobId, answer: oneshot::Sender<()>) {
+        match self.rollout.scheduler.view().job(job) {
+            Some(_) => self.waiting.entry(job).or_default().push(answer),
+            None => drop(answer.send(())), // ended, or never there: the one who asked looks for itself
+        }
+    }
+
+    /// Puts a batch on disk, however long there is no room for it.
+    fn commit(&mut self, batch: &Batch) -> Result<(), Fault> {
+        let began = Instant::now();
+        loop {
+            match self.journal.commit(batch) {
+                Ok(()) => break,
+                Err(NotCommitted::Broken(fault)) => return Err(fault),
+                Err(NotCommitted::Full) => {
+                    if !self.meters.set_full(true) {
+                        tracing::error!(
+                            "there is no room for the journal: nothing new is accepted until there is"
+                        );
+                    }
+                    self.while_full()?;
+                }
+            }
+        }
+        if self.meters.set_full(false) {
+            tracing::info!("there is room for the journal again");
+        }
+        if !batch.events.is_empty() {
+            crash::point("after-commit");
+            self.meters.committed(batch, began.elapsed());
+            self.journal.acknowledge();
+            self.feed.publish(self.journal.last() + 1 - batch.events.len() as u64, batch);
+        }
+        Ok(())
+    }
+
+    /// Goes on answering those who only look.
+    fn while_full(&mut self) -> Result<(), Fault> {
+        let until = Instant::now() + AGAIN;
+        while let Some(left) = until.checked_duration_since(Instant::now()) {
+            match self.letters.next(left) {
+                Ok(Letter::Look(look)) => look(&self.rollout.scheduler, self.clock.now()),
+                Ok(Letter::Wait { job, answer }) => self.wait(job, answer),
+                Ok(Letter::Input { answer, .. }) => drop(answer), // which says: not now
+                Ok(Letter::News) => self.letters.remember_news(),
+                Ok(Letter::Stop) | Err(RecvTimeoutError::Disconnected) => {
+                    let what = "there is no room for the journal, and the last batch was not written";
+                    return Err(Fault::new(
+                        what,
+                        "free some space and start again; what was answered is safe",
+                    ));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn tell_world(&mut self) {
+        let desires = std::mem::take(&mut self.rollout.world.desires);
+        if !desires.is_empty() {
+            crash::point("before-desire");
+            self.rollout.world.world.desire(self.clock.now(), &desires);
+        }
+    }
+
+    fn stop(mut self) -> Stopped<W> {
+        self.snapshots.finish(&self.rollout.scheduler, self.journal.folder());
+        Stopped { world: self.rollout.world.world }
+    }
+}
+
+/// Writes snapshots beside the loop, one at a time.
+struct Snapshots {
+    every: u64,
+    saved: u64,
+    writing: Option<JoinHandle<()>>,
+}
+
+/// Events after which a snapshot is worth its while, unless `CONSORT_SNAPSHOT_EVERY` says otherwise.
+const EVERY: u64 = 50_000;
+
+impl Snapshots {
+    fn new(saved: u64) -> Self {
+        let every =
+            std::env::var("CONSORT_SNAPSHOT_EVERY").ok().and_then(|text| text.parse().ok()).unwrap_or(EVERY);
+        Self { every, saved, writing: None }
+    }
+
+    fn perhaps(&mut self, scheduler: &Scheduler, folder: &std::path::Path) {
+        let seen = scheduler.view().seen();
+        if seen < self.saved + self.every
+            || self.writing.as_ref().is_some_and(|writing| !writing.is_finished())
+        {
+            return;
+        }
+        self.saved = seen;
+        let (saved, folder) = (scheduler.save(), folder.to_path_buf());
+        self.writing = Some(std::thread::spawn(move || match snapshot::write(&folder, &saved) {
+            Ok(bytes) => tracing::info!(position = saved.seen(), bytes, "snapshot written"),
+            Err(fault) => tracing::warn!(%fault, "no snapshot was written"),
+        }));
+    }
+
+    fn finish(&mut self, scheduler: &Scheduler, folder: &std::path::Path) {
+        if let Some(writing) = self.writing.take() {
+            let _ = writing.join();
+        }
+        if let Err(fault) = snapshot::write(folder, &scheduler.save()) {
+            tracing::warn!(%fault, "no snapshot was written");
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! All of it put together: a data directory, a journal, a world, a loop, and somebody who answers.
+//!
+//! The order matters. The directory is locked before anything is read. The port is taken before anything is changed.
+//! The journal is replayed and the machine introduced before the world is told what is desired; and only then is
+//! anybody let in.
+
+pub mod local;
+
+use crate::clock;
+use crate::fault::Fault;
+use crate::feed::Feed;
+use crate::folder::{self, Folder};
+use crate::http::{self, About, Desk};
+use crate::journal::Journal;
+use crate::mail::{Letter, Letters, Mailbox};
+use crate::meters::Meters;
+use crate::run::Run;
+use crate::site::Site;
+use consort_api::shapes::Workers;
+use consort_sched::{Policy, Scheduler};
+use consort_types::World;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::{oneshot, watch};
+
+/// What whoever starts a daemon decides.
+#[derive(Clone)]
+pub struct Options {
+    /// Where the journal is.
+    pub data_dir: PathBuf,
+    /// Where to listen; a loopback address.
+    pub listen: SocketAddr,
+    /// Who decides.
+    pub policy: Arc<dyn Policy>,
+    /// Where the user's token is.
+    pub token: PathBuf,
+    /// Where clients of this user look for the address; not written when absent.
+    pub address: Option<PathBuf>,
+}
+
+/// What is told once requests are taken.
+#[derive(Clone, Debug)]
+pub struct Ready {
+    /// Where it listens.
+    pub url: String,
+    /// Where the journal is.
+    pub data_dir: PathBuf,
+    /// Where the token is.
+    pub token: PathBuf,
+    /// Jobs that were alive when it started.
+    pub living: usize,
+    /// Devices by kind.
+    pub devices: Vec<(String, u64)>,
+    /// What somebody should know.
+    pub notes: Vec<String>,
+}
+
+/// Whoever started the daemon, for what only they can say.
+pub trait Host: Send + Sync {
+    /// Requests are taken from now on.
+    fn ready(&self, ready: &Ready);
+
+    /// Somebody interrupted it while so many jobs run: what becomes of them? `None` means go on as if nothing happened.
+    fn interrupted(&self, running: u64) -> Option<Workers>;
+}
+
+/// A world that can end everything it runs.
+pub trait Halt {
+    /// Ends all work, waits until it is gone, and says nothing of it: the next start finds out.
+    fn halt(&mut self);
+}
+
+/// A daemon whose world is chosen.
+pub(crate) struct Assembly<W> {
+    pub folder: Folder,
+    pub listener: TcpListener,
+    pub journal: Journal,
+    pub scheduler: Scheduler,
+    pub world: W,
+    pub site: Arc<dyn Site>,
+    pub mailbox: Mailbox,
+    pub letters: Letters,
+    pub notes: Vec<String>,
+}
+
+/// Takes the port, on loopback only.
+pub(crate) fn listen(address: SocketAddr) -> Result<TcpListener, Fault> {
+    if !address.ip().is_loopback() {
+        return Err(Fault::new(
+            format!("{address} can be reached by others, and this server speaks in the clear"),
+            "listen on a loopback address such as 127.0.0.1:7467 and put a proxy with TLS in front",
+        ));
+    }
+    let listener = TcpListener::bind(address).map_err(|error| match error.kind() {
+        std::io::ErrorKind::AddrInUse => Fault::new(
+            format!("{address} is in use by another program"),
+            format!("end that one, or listen elsewhere with --listen {}:0", address.ip()),
+        ),
+        _ => Fault::new(format!("{address} cannot be listened on: {error}"), "give another --listen address"),
+    })?;
+    listener.set_nonblocking(true).map_err(|error| Fault::new(error.to_string(), "try again"))?;
+    Ok(listener)
+}
+
+/// Runs an assembled daemon until it is asked to go.
+pub(crate) fn serve<W>(options: &Options, assembly: Assembly<W>, host: Arc<dyn Host>) -> Result<(), Fault>
+where
+    W: World + Halt + Send + 'static,
+{
+    let Assembly { mut folder, listener, journal, scheduler, world, site, mailbox, letters, notes } =
+        assembly;
+    let address = listener.local_addr().map_err(|error| Fault::new(error.to_string(), "try again"))?;
+    let url = format!("http://{address}");
+    folder.sign(&url);
+    let token = folder::token(&options.token)?;
+    if let Some(path) = &options.address {
+        folder::write_private(path, &format!("{url}\n"))?;
+    }
+    let feed = Arc::new(Feed::new(journal.last()));
+    let meters = Arc::new(Meters::default());
+    let (asked, asked_to_go) = oneshot::channel();
+    let devices = kinds(&scheduler);
+    let ready = Ready {
+        url: url.clone(),
+        data_dir: folder.path().into(),
+        token: options.token.clone(),
+        living: scheduler.view().living_count(),
+        devices,
+        notes: notes.clone(),
+    };
+    let desk = Arc::new(Desk {
+        mailbox: mailbox.clone(),
+        feed: feed.clone(),
+        meters: meters.clone(),
+        shelf: Arc::new(journal.shelf()?),
+        site,
+        token,
+        about: About {
+            data_dir: folder.path().display().to_string(),
+            url,
+            started: clock::wall(),
+            policy: options.policy.name().into(),
+        },
+        notes,
+        leaving: watch::Sender::new(false),
+        asked_to_go: Mutex::new(Some(asked)),
+    });
+    let run = Run::new(scheduler, world, journal, letters, feed, meters);
+    let (gone, loop_gone) = oneshot::channel();
+    let thread = std::thread::Builder::new().name("loop".into()).spawn(move || {
+        let end = run.run();
+        let _ = gone.send(());
+        end
+    });
+    let thread =
+        thread.map_err(|error| Fault::new(format!("no thread: {error}"), "raise the limit on processes"))?;
+    let workers = runtime()?.block_on(answer(listener, desk, host, ready, asked_to_go, loop_gone));
+    let _ = mailbox.send(Letter::Stop);
+    drop(mailbox);
+    let mut stopped = thread.join().map_err(|_| {
+        Fault::new("the loop came upon a bug and ended", "start again; the journal brings everything back")
+    })??;
+    if workers == Some(Workers::Stop) {
+        stopped.world.halt();
+    }
+    Ok(())
+}
+
+fn kinds(scheduler: &Scheduler) -> Vec<(String, u64)> {
+    let view = scheduler.view();
+    let mut counts = std::collections::BTreeMap::new();
+    for group in view.nodes().filter(|node| !node.fenced).flat_map(|node| &node.spec.devices) {
+        *counts.entry(group.kind.clone()).or_default() += u64::from(group.count);
+    }
+    counts.into_iter().collect()
+}
+
+fn runtime() -> Result<tokio::runtime::Runtime, Fault> {
+    let built = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 8))
+        .thread_name("http")
+        .enable_all()
+        .build();
+    built.map_err(|error| Fault::new(format!("no threads: {error}"), "raise the limit on processes"))
+}
+
+/// Answers until somebody asks us to go, or the loop is gone. Says what becomes of the work.
+async fn answer(
+    listener: TcpListener,
+    desk: Arc<Desk>,
+    host: Arc<dyn Host>,
+    ready: Ready,
+    asked_to_go: oneshot::Receiver<Workers>,
+    loop_gone: oneshot::Receiver<()>,
+) -> Option<Workers> {
+    let listener = tokio::net::TcpListener::from_std(listener).expect("within a runtime");
+    let router = http::router(desk.clone());
+    let mut leaving = desk.leaving.subscribe();
+    let server = axum::serve(listener, router).with_graceful_shutdown(async move {
+        let _ = leaving.wait_for(|&leaving| leaving).await;
+    });
+    let server = tokio::spawn(server.into_future());
+    host.ready(&ready);
+    let workers = tokio::select! {
+        workers = asked_to_go => workers.ok(),
+        workers = signals(desk.clone(), host) => Some(workers),
+        _ = loop_gone => None,
+    };
+    desk.leaving.send_replace(true);
+    let _ = tokio::time::timeout(Duration::from_secs(5), server).await;
+    workers
+}
+
+/// Waits for a signal that ends us, and asks what becomes of the work.
+async fn signals(desk: Arc<Desk>, host: Arc<dyn Host>) -> Workers {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut interrupt), Ok(mut terminate)) =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        return std::future::pending().await;
+    };
+    loop {
+        let is_interrupt = tokio::select! {
+            _ = interrupt.recv() => true,
+            _ = terminate.recv() => false,
+        };
+        if !is_interrupt {
+            return Workers::Keep;
+        }
+        let running = desk.look(|scheduler, _| crate::rows::gauges(scheduler).running).await.unwrap_or(0);
+        let host = host.clone();
+        let question = tokio::task::spawn_blocking(move || host.interrupted(running));
+        tokio::select! {
+            answer = question => if let Some(workers) = answer.unwrap_or(Some(Workers::Keep)) { return workers },
+            _ = interrupt.recv() => return Workers::Keep, // asked twice: go now
+        }
+    }
+}
