@@ -130,7 +130,8 @@ impl Client {
             ("rank", number(query.rank)),
             ("attempt", number(query.attempt)),
         ];
-        let answer = self.stream(&format!("/v1/jobs/{id}/logs"), &parameters, "text/plain")?;
+        // A job may be silent for as long as it likes.
+        let answer = self.stream(&format!("/v1/jobs/{id}/logs"), &parameters, "text/plain", None)?;
         let next = answer.header(NEXT).and_then(|value| value.parse().ok());
         Ok(Log { reader: answer.reader(), next })
     }

@@ -11,6 +11,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two attempts, at first; doubles up to [`PAUSE_MOST`].
 const PAUSE: Duration = Duration::from_millis(100);
 const PAUSE_MOST: Duration = Duration::from_secs(3);
+/// How long a stream may be silent before it is opened anew: the other side may be gone without a word.
+const SILENCE: Duration = Duration::from_secs(90);
 /// A line longer than this is no event of ours.
 const LINE: u64 = 16 << 20;
 
@@ -83,7 +85,7 @@ impl Events {
 
 fn connect(client: &Client, from: Option<u64>) -> Result<Lines> {
     let parameters = [("from", from.map(|from| from.to_string())), ("follow", Some("true".into()))];
-    Ok(BufReader::new(client.stream("/v1/events", &parameters, "text/event-stream")?.reader()))
+    Ok(BufReader::new(client.stream("/v1/events", &parameters, "text/event-stream", Some(SILENCE))?.reader()))
 }
 
 impl Iterator for Events {

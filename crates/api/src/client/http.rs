@@ -12,8 +12,6 @@ use ureq::{Agent, Body, Error, http::Response};
 const CONNECT: Duration = Duration::from_secs(5);
 /// How long an ordinary answer may take.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long a stream may be silent before it is opened anew: the other side may be gone without a word.
-pub(super) const SILENCE: Duration = Duration::from_secs(90);
 /// Bytes of an answer that is read whole.
 const LIMIT: u64 = 1 << 30;
 
@@ -70,9 +68,15 @@ impl Client {
         self.fetch(path, parameters, "application/json", Some(within.saturating_add(PATIENCE)), None)
     }
 
-    /// For answers that may never end.
-    pub(super) fn stream(&self, path: &str, parameters: &Parameters<'_>, accept: &str) -> Result<Answer> {
-        self.fetch(path, parameters, accept, None, Some(SILENCE))
+    /// For answers that may never end, and may be silent for this long.
+    pub(super) fn stream(
+        &self,
+        path: &str,
+        parameters: &Parameters<'_>,
+        accept: &str,
+        silence: Option<Duration>,
+    ) -> Result<Answer> {
+        self.fetch(path, parameters, accept, None, silence)
     }
 
     fn fetch(

@@ -56,9 +56,9 @@ pub struct Flags {
     /// A variable for the work; a name alone takes its value from here
     #[arg(long, value_name = "K=V", value_parser = parser(variable))]
     env: Vec<(String, String)>,
-    /// Whether the environment of this command travels along
-    #[arg(long, value_enum, value_name = "WHAT", default_value_t = Export::All)]
-    export: Export,
+    /// Whether the environment of this command travels along; all of it, unless a script says otherwise
+    #[arg(long, value_enum, value_name = "WHAT")]
+    export: Option<Export>,
     /// Where workers are started; this folder when absent
     #[arg(long, value_name = "DIR")]
     workdir: Option<PathBuf>,
@@ -77,8 +77,8 @@ pub enum Export {
 }
 
 impl Flags {
-    /// Puts the flags over what the file says, and the environment under it.
-    pub fn apply(&self, job: &mut JobFile) -> Result<(), Failure> {
+    /// Puts the flags over what the file says, and the environment under it; a script has its own already.
+    pub fn apply(&self, job: &mut JobFile, is_script: bool) -> Result<(), Failure> {
         let spec = &mut job.spec;
         macro_rules! win {
             ($($field:ident)*) => {$(
@@ -110,8 +110,14 @@ impl Flags {
         if let Some(folder) = &self.workdir {
             job.work.workdir = absolute(folder)?;
         }
-        if self.export == Export::All && job.work.inherited.is_empty() {
-            job.work.inherited = environment(|_| true);
+        match self.export {
+            Some(Export::All) => job.work.inherited = environment(|_| true),
+            Some(Export::None) => job.work.inherited.clear(),
+            // A file that brings an environment along means that one.
+            None if !is_script && job.work.inherited.is_empty() => {
+                job.work.inherited = environment(|_| true);
+            }
+            None => {}
         }
         Ok(())
     }
@@ -173,7 +179,7 @@ pub fn environment(wanted: impl Fn(&str) -> bool) -> Vec<(String, String)> {
     let odd = |name: &str| name.is_empty() || name.contains('=') || name.chars().any(char::is_control);
     let mut kept: Vec<(String, String)> = std::env::vars_os()
         .filter_map(|(name, text)| Some((name.into_string().ok()?, text.into_string().ok()?)))
-        .filter(|(name, text)| !odd(name) && name.len() + text.len() + 1 <= limits::VARIABLE_BYTES)
+        .filter(|(name, text)| !odd(name) && name.len() + text.len() < limits::VARIABLE_BYTES)
         .filter(|(name, _)| name.len() <= 1_024 && name != "CONSORT_TOKEN" && wanted(name))
         .collect();
     kept.sort();

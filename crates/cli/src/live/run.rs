@@ -53,7 +53,7 @@ enum News {
 /// The command.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let mut job = job(&args.command)?;
-    args.flags.apply(&mut job)?;
+    args.flags.apply(&mut job, false)?;
     let client = args.server.client()?;
     let (sender, news) = channel();
     // Before the job exists: an interrupt in between must not leave it behind.
@@ -129,6 +129,10 @@ fn stay(client: &Client, id: u64, sender: &Sender<News>, news: &Receiver<News>) 
                 ask(id, sender.clone());
             }
             News::Signal(_) => {
+                if asking {
+                    // The question stands there without an end of line.
+                    let _ = writeln!(std::io::stderr());
+                }
                 cancelled = true;
                 cancel(client, id)?;
             }

@@ -12,19 +12,21 @@ use std::path::Path;
 /// Larger than any job file that would be accepted.
 const LARGEST: u64 = 64 << 20;
 
-/// A job from a file; `-` is standard input. Notes about it are told at once.
-pub fn job(path: &Path) -> Result<JobFile, Failure> {
+/// A job from a file, and whether that is a script, which says itself what of the environment travels. `-` is standard
+/// input. Notes about it are told at once.
+pub fn job(path: &Path) -> Result<(JobFile, bool), Failure> {
     let (file, text) = text(path)?;
     let workdir = flags::here()?;
     let around = Around { now: now(), workdir: &workdir };
-    let job = if is_script(&file, &text) {
+    let is_script = is_script(&file, &text);
+    let job = if is_script {
         with_environment(sbatch::read(&file, &text, &around).map_err(malformed)?)
     } else if file.ends_with(".json") {
         read_json(&file, text.as_bytes(), &around).map_err(malformed)?
     } else {
         read(&file, &text, &around).map_err(malformed)?
     };
-    Ok(noted(&file, job))
+    Ok((noted(&file, job), is_script))
 }
 
 /// A job from a batch script, whatever it is called, with options that win over its own.

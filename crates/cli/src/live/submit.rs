@@ -43,8 +43,8 @@ pub struct Args {
 
 /// The command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let mut job = sources::job(&args.file)?;
-    args.flags.apply(&mut job)?;
+    let (mut job, is_script) = sources::job(&args.file)?;
+    args.flags.apply(&mut job, is_script)?;
     let client = args.server.client()?;
     let submitted = client.submit(&job.to_json())?;
     if args.wait {

@@ -10,7 +10,7 @@ mod state;
 
 use super::server::{Server, span};
 use super::{devices, jobs, wording};
-use crate::failure::{Failure, note, one_line};
+use crate::failure::{Failure, one_line};
 use crate::screen::{Screen, print};
 use consort_types::Span;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
@@ -42,7 +42,7 @@ pub struct Args {
 
 /// What the thread that asks has to say.
 enum News {
-    Sample(Result<Sample, String>),
+    Sample(Box<Result<Sample, String>>),
     Done(String),
 }
 
@@ -86,7 +86,7 @@ fn serve(client: &consort_api::Client, every: Duration, orders: &Receiver<Act>, 
             let _ = teller.send(News::Done(words));
         }
         let sample = sample::take(client).map_err(|error| error.to_string());
-        if teller.send(News::Sample(sample)).is_err() {
+        if teller.send(News::Sample(Box::new(sample))).is_err() {
             return;
         }
     }
@@ -101,8 +101,10 @@ fn watch(
     loop {
         for news in news.try_iter() {
             match news {
-                News::Sample(Ok(sample)) => page.show(sample),
-                News::Sample(Err(sentence)) => page.trouble = Some(one_line(&sentence)),
+                News::Sample(sample) => match *sample {
+                    Ok(sample) => page.show(sample),
+                    Err(sentence) => page.trouble = Some(one_line(&sentence)),
+                },
                 News::Done(words) => page.said = Some(one_line(&words)),
             }
         }
@@ -115,12 +117,8 @@ fn watch(
         {
             match page.press(key) {
                 Some(state::Pressed::Leave) => return Ok(()),
-                Some(state::Pressed::Act(act)) => {
-                    if acts.send(act).is_err() {
-                        note("consort: the server is no longer asked; leaving");
-                        return Ok(());
-                    }
-                }
+                // The other thread leaves only when this one does.
+                Some(state::Pressed::Act(act)) => drop(acts.send(act)),
                 None => {}
             }
         }

@@ -52,7 +52,8 @@ fn ask(house: &House, token: Option<&str>, method: &str, path: &str, kind: &str,
 fn unchunked(mut bytes: &[u8]) -> Vec<u8> {
     let mut whole = vec![];
     while let Some(end) = bytes.windows(2).position(|pair| pair == b"\r\n") {
-        let size = std::str::from_utf8(&bytes[..end]).ok().and_then(|text| usize::from_str_radix(text, 16).ok());
+        let size =
+            std::str::from_utf8(&bytes[..end]).ok().and_then(|text| usize::from_str_radix(text, 16).ok());
         let (Some(size), rest) = (size.filter(|&size| size > 0), &bytes[end + 2..]) else { break };
         whole.extend_from_slice(&rest[..size.min(rest.len())]);
         bytes = rest.get(size + 2..).unwrap_or(&[]);
@@ -90,7 +91,8 @@ fn what_is_served_is_what_the_document_says() {
     assert_eq!(document, openapi::document());
     let client = house.client().expect("it is up");
     let done = client.submit(&json!({"name": "done", "run": ["true"], "workdir": "/"})).expect("accepted");
-    let runs = client.submit(&json!({"name": "runs", "run": ["sleep", "60"], "workdir": "/"})).expect("accepted");
+    let runs =
+        client.submit(&json!({"name": "runs", "run": ["sleep", "60"], "workdir": "/"})).expect("accepted");
     house.until_state(done.id, &["succeeded"]);
     house.until_state(runs.id, &["running"]);
     let node = client.nodes().expect("it answers")[0].name.clone();
@@ -111,7 +113,12 @@ fn what_is_served_is_what_the_document_says() {
             let path = route.path.replace("{id}", &id.to_string()).replace("{name}", &node);
             let path = if route.path.ends_with("/wait") { format!("{path}?timeout_ms=10") } else { path };
             let answer = ask(&house, Some(&token), method, &path, "application/json", &body);
-            assert!(route.statuses.contains(&answer.status), "{method} {path}: {} {}", answer.status, answer.body);
+            assert!(
+                route.statuses.contains(&answer.status),
+                "{method} {path}: {} {}",
+                answer.status,
+                answer.body
+            );
             if let Some(schema) = schema(&document, route, answer.status) {
                 let value: Value = serde_json::from_str(&answer.body)
                     .unwrap_or_else(|error| panic!("{method} {path} said {}: {error}", answer.body));
@@ -125,8 +132,15 @@ fn what_is_served_is_what_the_document_says() {
             }
         }
         let stranger = ask(&house, None, method, &route.path.replace("{id}", "1"), "application/json", &body);
-        assert_eq!(stranger.status == 401, route.auth, "{method} {} without a token: {}", route.path, stranger.status);
-        let wrong = ask(&house, Some("wrong"), method, &route.path.replace("{id}", "1"), "application/json", &body);
+        assert_eq!(
+            stranger.status == 401,
+            route.auth,
+            "{method} {} without a token: {}",
+            route.path,
+            stranger.status
+        );
+        let wrong =
+            ask(&house, Some("wrong"), method, &route.path.replace("{id}", "1"), "application/json", &body);
         assert_eq!(wrong.status == 401, route.auth, "{method} {} with a wrong token", route.path);
     }
 }
@@ -160,7 +174,8 @@ fn requests_that_make_no_sense_are_answered_and_survived() {
     }
     let huge = vec![b'x'; 5 << 20];
     assert_eq!(ask("POST", "/v1/jobs", "application/json", &huge).0, 413);
-    let (status, error) = ask("POST", "/v1/jobs", "application/yaml", b"name: a\nrun: [true]\nworkdir: /\ndevises: 2\n");
+    let (status, error) =
+        ask("POST", "/v1/jobs", "application/yaml", b"name: a\nrun: [true]\nworkdir: /\ndevises: 2\n");
     assert_eq!(status, 400, "{error}");
     assert!(error.contains("job:4") && error.contains("devises"), "{error}");
     // Whatever bytes arrive, there is an answer, and none of them is "I broke".
@@ -179,7 +194,11 @@ fn requests_that_make_no_sense_are_answered_and_survived() {
         }
         let kind = if round % 2 == 0 { "application/json" } else { "application/yaml" };
         let (status, error) = ask("POST", "/v1/jobs", kind, &bytes);
-        assert!([201, 400, 422].contains(&status), "{status}: {error} for {}", String::from_utf8_lossy(&bytes));
+        assert!(
+            [201, 400, 422].contains(&status),
+            "{status}: {error} for {}",
+            String::from_utf8_lossy(&bytes)
+        );
     }
     assert!(house.client().expect("it is up").status().is_ok());
 }
@@ -193,7 +212,8 @@ fn events_can_be_followed_from_any_position() {
     }
     until("all to end", || client.status().ok().filter(|status| status.ended == 5));
     let last = client.status().expect("it answers").position;
-    let all: Vec<u64> = client.events(Some(1), None).expect("it answers").iter().map(|line| line.position).collect();
+    let all: Vec<u64> =
+        client.events(Some(1), None).expect("it answers").iter().map(|line| line.position).collect();
     assert_eq!(all, (1..=last).collect::<Vec<u64>>());
     let token = token(&house);
     for from in [1, 3, last] {
@@ -222,7 +242,8 @@ fn figures_are_as_prometheus_reads_them() {
     let text = ask(&house, None, "GET", "/metrics", "", b"").body;
     let value = |name: &str| -> f64 {
         let line = text.lines().find(|line| line.split(' ').next() == Some(name));
-        line.and_then(|line| line.rsplit(' ').next()?.parse().ok()).unwrap_or_else(|| panic!("{name} in {text}"))
+        line.and_then(|line| line.rsplit(' ').next()?.parse().ok())
+            .unwrap_or_else(|| panic!("{name} in {text}"))
     };
     assert_eq!(value("consort_devices"), 3.0);
     assert_eq!(value("consort_jobs_submitted_total"), 1.0);

@@ -157,7 +157,11 @@ fn compare_recoveries(data: &Path) {
     assert_eq!(recovered.notes, Vec::<String>::new());
     drop(journal);
     let replayed = journal::replay(copy.path(), policy, able, &mut |_, _, _| {}).expect("it is whole");
-    assert_eq!(replayed.state_hash(), recovered.scheduler.state_hash(), "a snapshot and the journal disagree");
+    assert_eq!(
+        replayed.state_hash(),
+        recovered.scheduler.state_hash(),
+        "a snapshot and the journal disagree"
+    );
 }
 
 /// Lets everything end, and compares what is told with what was done.

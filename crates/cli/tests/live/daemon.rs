@@ -38,8 +38,9 @@ impl House {
         let folder = TempDir::new().expect("a folder");
         let house = House { folder, child: None, env: vec![], words: vec![] };
         fs::create_dir_all(house.data()).expect("a folder");
-        let text =
-            format!("discover: []\ndevices:\n  - {{kind: slot, count: {devices}, mask: SLOT_VISIBLE_DEVICES}}\n");
+        let text = format!(
+            "discover: []\ndevices:\n  - {{kind: slot, count: {devices}, mask: SLOT_VISIBLE_DEVICES}}\n"
+        );
         fs::write(house.data().join("devices.yaml"), text).expect("a file");
         house
     }
@@ -104,14 +105,16 @@ impl House {
         words.extend(self.words.iter().map(String::as_str));
         let mut command = self.command(&words);
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
-        let log = fs::File::options().create(true).append(true).open(self.path("daemon.log")).expect("a file");
+        let log =
+            fs::File::options().create(true).append(true).open(self.path("daemon.log")).expect("a file");
         let log = || Stdio::from(log.try_clone().expect("a descriptor"));
         self.child = Some(command.stdout(log()).stderr(log()).spawn().expect("the binary runs"));
     }
 
     /// Starts a daemon in another way, and treats it as its own.
     pub fn adopt(&mut self, mut command: Command) {
-        let log = fs::File::options().create(true).append(true).open(self.path("daemon.log")).expect("a file");
+        let log =
+            fs::File::options().create(true).append(true).open(self.path("daemon.log")).expect("a file");
         let log = || Stdio::from(log.try_clone().expect("a descriptor"));
         self.child = Some(command.stdout(log()).stderr(log()).spawn().expect("it runs"));
     }
@@ -192,7 +195,9 @@ impl Drop for House {
         }
         if let Some(child) = &mut self.child {
             let began = Instant::now();
-            while began.elapsed() < Duration::from_secs(15) && child.try_wait().is_ok_and(|ended| ended.is_none()) {
+            while began.elapsed() < Duration::from_secs(15)
+                && child.try_wait().is_ok_and(|ended| ended.is_none())
+            {
                 std::thread::sleep(Duration::from_millis(5));
             }
             let _ = child.kill();

@@ -63,7 +63,8 @@ fn work_that_was_stopped_with_the_daemon_runs_again_later() {
 fn a_second_daemon_in_the_same_folder_is_refused() {
     let house = House::up(1);
     let data = house.data();
-    let second = house.run(&["up", "--listen", "127.0.0.1:0", "--data-dir", data.to_str().expect("a plain path")]);
+    let second =
+        house.run(&["up", "--listen", "127.0.0.1:0", "--data-dir", data.to_str().expect("a plain path")]);
     assert_eq!(second.status.code(), Some(3));
     let error = String::from_utf8_lossy(&second.stderr);
     let url = house.client().expect("it is up").url().to_string();
@@ -139,7 +140,8 @@ fn a_full_disk_stops_the_accepting_and_loses_nothing() {
     let client = until("the daemon", || house.client().filter(|client| client.status().is_ok()));
     let hold = json!({"name": "hold", "devices": 2, "run": ["sleep", "60"], "workdir": "/"});
     client.submit(&hold).expect("accepted");
-    let job = json!({"name": "fills", "run": ["true"], "workdir": "/", "env": {"PADDING": "x".repeat(20_000)}});
+    let job =
+        json!({"name": "fills", "run": ["true"], "workdir": "/", "env": {"PADDING": "x".repeat(20_000)}});
     let (mut accepted, mut refused) = (0u64, 0);
     for _ in 0..400 {
         match client.submit(&job) {

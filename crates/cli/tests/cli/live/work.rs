@@ -59,6 +59,10 @@ fn standard_input_and_scripts_are_files_too() {
     let ran = folder.ask(&server, "submit batch --name other").done();
     assert!(ran.err.contains("`--comment` is not followed"), "{ran:?}");
     assert!(server.asked()[1].contains("\"name\":\"other\""), "{:?}", server.asked());
+    assert!(server.asked()[1].contains("\"inherit\":{"), "{:?}", server.asked());
+    folder.write("alone.sh", "#!/bin/sh\n#SBATCH --export=NONE\nwork\n");
+    folder.ask(&server, "submit alone.sh").done();
+    assert!(!server.asked()[2].contains("\"inherit\":{"), "{:?}", server.asked());
 }
 
 #[test]
