@@ -3,7 +3,6 @@
 use crate::failure::{Failure, note};
 use crate::{names, screen};
 use anstyle::Style;
-use consort_agent::discover::Sources;
 use consort_agent::launch::ShimProgram;
 use consort_api::client;
 use consort_api::shapes::Workers;
@@ -101,7 +100,9 @@ fn start(daemon: &Daemon) -> Result<(), Failure> {
     };
     let shim = ShimProgram { program, arguments: vec!["shim".into()] };
     let host = Arc::new(Terminal { on_exit: daemon.on_exit.clone() });
-    local::up(&options, Local { shim, sources: Sources::default() }, host).map_err(outside)
+    let nvidia_library = std::env::var_os("CONSORT_NVIDIA_LIBRARY").map(PathBuf::from);
+    let local = Local { shim, devices: daemon.devices.clone(), nvidia_library };
+    local::up(&options, local, host).map_err(outside)
 }
 
 /// A fault of the daemon, as a command ends with it.

@@ -7,20 +7,28 @@ use crate::introduce::Introduction;
 use crate::journal::Journal;
 use crate::mail::mailbox;
 use crate::site::{LogFile, Reading, Site};
-use consort_agent::discover::{FoundDevice, Inventory, Sources, discover};
+use consort_agent::discover::{Declared, FoundDevice, Inventory, Sources, discover};
 use consort_agent::launch::ShimProgram;
+use consort_agent::telemetry::{self, Telemetry};
 use consort_local::{LocalWorld, Setup};
 use consort_types::*;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// What is particular to one machine.
 pub struct Local {
     /// How a shim is called.
     pub shim: ShimProgram,
-    /// Where to look for devices.
-    pub sources: Sources,
+    /// A file that declares devices; `devices.yaml` in the data directory, if it is there, when absent.
+    pub devices: Option<PathBuf>,
+    /// NVIDIA's management library; where the driver installs it when absent.
+    pub nvidia_library: Option<PathBuf>,
 }
+
+/// How often sensors are read, and devices asked how they are.
+const SENSE: Duration = Duration::from_secs(2);
 
 /// Runs the daemon of this machine until it is asked to go.
 pub fn up(options: &Options, local: Local, host: Arc<dyn Host>) -> Result<(), Fault> {
@@ -29,7 +37,12 @@ pub fn up(options: &Options, local: Local, host: Arc<dyn Host>) -> Result<(), Fa
     let capabilities = Capabilities::default();
     let (mut journal, recovered) = Journal::open(folder.path(), options.policy.clone(), capabilities)?;
     let (mut scheduler, mut notes) = (recovered.scheduler, recovered.notes);
-    let found = discover(&local.sources);
+    let sources = Sources {
+        declared: declared(local.devices.as_deref(), folder.path())?,
+        nvidia_library: local.nvidia_library.clone(),
+        ..Sources::default()
+    };
+    let found = discover(&sources);
     notes.extend(found.notes.iter().cloned());
     let is_busy = scheduler.view().granted().next().is_some();
     let machine = Machine::settle(folder.path(), found, is_busy, &mut notes)?;
@@ -52,9 +65,27 @@ pub fn up(options: &Options, local: Local, host: Arc<dyn Host>) -> Result<(), Fa
     let world = LocalWorld::open(setup);
     let mut world = world.map_err(|error| Fault::new(error.to_string(), "give this user access to it"))?;
     world.clear_all_but(scheduler.all_desires().iter().map(|desired| desired.allocation));
-    let site = Arc::new(LocalSite { log_dir, inventory });
+    world.watch_health(&inventory, local.nvidia_library.clone(), SENSE);
+    let site = Arc::new(LocalSite {
+        log_dir,
+        readings: Sensors::start(&inventory, local.nvidia_library),
+        inventory,
+    });
     let assembly = Assembly { folder, listener, journal, scheduler, world, site, mailbox, letters, notes };
     super::serve(options, assembly, host)
+}
+
+/// What is looked for, and what is declared.
+fn declared(named: Option<&Path>, folder: &Path) -> Result<Declared, Fault> {
+    let path = named.map_or_else(|| folder.join("devices.yaml"), Path::to_path_buf);
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Declared::parse(&path.display().to_string(), &text)
+            .map_err(|error| Fault::new(error.to_string(), "mend that file")),
+        Err(error) if named.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
+            Ok(Declared::default())
+        }
+        Err(error) => Err(Fault::at(&path, &error)),
+    }
 }
 
 impl Halt for LocalWorld {
@@ -166,6 +197,33 @@ impl Machine {
 struct LocalSite {
     log_dir: PathBuf,
     inventory: Arc<Inventory>,
+    readings: Sensors,
+}
+
+/// The last readings of all sensors, kept fresh by a thread where there are any.
+struct Sensors(Arc<Mutex<BTreeMap<u32, telemetry::Reading>>>);
+
+impl Sensors {
+    fn start(inventory: &Inventory, library: Option<PathBuf>) -> Self {
+        let readings = Arc::new(Mutex::new(BTreeMap::new()));
+        let has_sensors = inventory.devices().iter().any(|device| device.vendor == "nvidia");
+        if has_sensors {
+            let (kept, inventory) = (Arc::downgrade(&readings), inventory.clone());
+            let sense = move || {
+                let telemetry = Telemetry::open(&inventory, library.as_deref());
+                while let Some(kept) = kept.upgrade() {
+                    let sample =
+                        telemetry.sample().into_iter().map(|reading| (reading.device, reading)).collect();
+                    *kept.lock().unwrap_or_else(PoisonError::into_inner) = sample;
+                    drop(kept);
+                    std::thread::sleep(SENSE);
+                }
+            };
+            // Without it the sensors say nothing, which is what the readers then see.
+            let _ = std::thread::Builder::new().name("sensors".into()).spawn(sense);
+        }
+        Self(readings)
+    }
 }
 
 /// Workers whose files are looked for; a bag of a million tasks has more.
@@ -178,7 +236,16 @@ impl Site for LocalSite {
 
     fn reading(&self, _node: &str, position: u32) -> Reading {
         let device = self.inventory.devices().get(position as usize);
-        Reading { uuid: device.map(|device| device.identity.clone()), ..Reading::default() }
+        let uuid = device.map(|device| device.identity.clone());
+        let readings = self.readings.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(read) = readings.get(&position) else { return Reading { uuid, ..Reading::default() } };
+        Reading {
+            uuid,
+            temperature_c: read.temperature_c.map(f64::from),
+            power_w: read.power_mw.map(|power| power as f64 / 1000.0),
+            utilization_percent: read.utilisation_percent.map(f64::from),
+            memory_used_bytes: read.memory_used_bytes,
+        }
     }
 
     fn logs(&self, job: JobId, spec: &JobSpec, work: &Work) -> Vec<LogFile> {
