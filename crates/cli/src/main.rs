@@ -76,8 +76,6 @@ enum Command {
     Live(live::Command),
     /// Rebuild the state from a journal and print its hash
     Replay(replay::Args),
-    #[command(flatten)]
-    Live(live::Command),
     /// Run one workload on one cluster under one policy
     Simulate(simulate::Args),
     /// Run the same workload under several policies, side by side
