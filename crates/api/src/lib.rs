@@ -11,10 +11,13 @@
 //! | [`moment`] | how times are written |
 //! | [`routes`] | one table of everything that can be asked |
 //! | [`openapi`] | the same table, for machines |
+//! | [`client`] | the same table, for callers |
 
+pub mod client;
 pub mod moment;
 pub mod openapi;
 pub mod routes;
 pub mod shapes;
 
+pub use client::{Client, ClientError, config_dir, server_path, token_path};
 pub use moment::Moment;

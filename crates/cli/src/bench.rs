@@ -1,5 +1,7 @@
 //! `consort bench`: public benchmarks beside what others measured on the same input.
 
+mod live;
+
 use crate::failure::Failure;
 use crate::figures::{Figures, over_jobs, state_hash};
 use crate::jobs_csv::JobsCsv;
@@ -18,6 +20,7 @@ Examples:
   consort bench jct-philly --data DIR                  all public cases
   consort bench jct-philly --case half --policy fifo --policy srtf --json
   consort bench jct-philly --check                     exit 1 if a bar is missed
+  consort bench live --case submit,life                the daemon itself, on this machine
 
 The data is not part of Consort: name the folder with --data, or once and for
 all in CONSORT_BENCH_DATA.";
@@ -55,10 +58,12 @@ pub struct Args {
 /// The command.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let Some(name) = &args.scenario else { return list(args.json) };
-    let scenario = SCENARIOS
-        .iter()
-        .find(|scenario| scenario.name == name)
-        .ok_or_else(|| names::unknown("benchmark", name, SCENARIOS.iter().map(|scenario| scenario.name)))?;
+    if name == live::NAME {
+        return live::run(&args.cases, args.check, args.json);
+    }
+    let scenario = SCENARIOS.iter().find(|scenario| scenario.name == name).ok_or_else(|| {
+        names::unknown("benchmark", name, SCENARIOS.iter().map(|scenario| scenario.name).chain([live::NAME]))
+    })?;
     let all_cases: Vec<&str> = scenario.cases.iter().chain(scenario.more_cases).copied().collect();
     known(&format!("case of {name}"), &args.cases, &all_cases)?;
     known(&format!("policy in {name}"), &args.policies, scenario.policies)?;
@@ -211,6 +216,8 @@ fn list(as_json: bool) -> Result<(), Failure> {
         text += &format!("  cases     {}{more}\n", scenario.cases.join(", "));
         text += &format!("  policies  {}\n\n", scenario.policies.join(", "));
     }
+    text += &format!("{}  {}\n", screen.bold(live::NAME), live::ABOUT);
+    text += &format!("  cases     {}\n\n", live::CASES.join(", "));
     text += &format!("Run one:  consort bench {} --data DIR\n", SCENARIOS[0].name);
     print(&text)
 }

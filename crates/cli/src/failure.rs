@@ -13,6 +13,8 @@ pub enum Failure {
     Request(String),
     /// The outside broke: disk, permission.
     Outside(String),
+    /// The job that was waited for ended with this status; what is to be said about it has been said.
+    Status(u8),
     /// Whoever read our output has seen enough (`| head`). Nothing is wrong.
     ReaderLeft,
 }
@@ -53,6 +55,7 @@ impl Failure {
     pub fn report(self) -> ExitCode {
         let (code, sentence) = match self {
             Failure::ReaderLeft => return ExitCode::SUCCESS,
+            Failure::Status(code) => return ExitCode::from(code),
             Failure::Failed(sentence) => (1, sentence),
             Failure::Request(sentence) => (2, sentence),
             Failure::Outside(sentence) => (3, sentence),

@@ -1,15 +1,16 @@
 //! The one binary, `consort`.
 //!
 //! For: people at a terminal, and scripts that read `--json`. Every command is a thin face over a room below: it
-//! reads files, calls `consort-sim` or `consort-sched`, and shows what came out.
+//! reads files, calls `consort-sim` or `consort-sched` or asks a server, and shows what came out.
 //! Promises: exit codes 0 (done), 1 (the thing asked about failed), 2 (the request was wrong), 3 (the outside
-//! broke); one calm sentence on standard error when it is not 0; the same output for the same inputs; no colours and
+//! broke), and for `run` and `wait` the status of the job; one calm sentence on standard error when it is not 0; the same output for the same inputs; no colours and
 //! no progress bar when piped.
 //! Never: decides anything about jobs, and never writes a file when its input is bad.
 //!
 //! | read | for |
 //! |---|---|
 //! | [`simulate`], [`compare`], [`bench`], [`scenario`], [`policies`], [`completions`], [`version`] | one command each |
+//! | [`live`] | commands that ask a server: work, the cluster, and the same for Slurm hands |
 //! | [`usage`] | what is said when the command line itself is wrong |
 //! | [`failure`] | exit codes and the sentences that go with them |
 //! | [`inputs`], [`names`], [`circumstances`] | what is asked for: files, names, the simulated world's troubles |
@@ -25,15 +26,18 @@ mod figures;
 mod files;
 mod inputs;
 mod jobs_csv;
+mod live;
 mod lost;
 mod names;
 mod numbers;
 mod policies;
 mod progress;
+mod replay;
 mod scenario;
 mod screen;
 mod simulate;
 mod table;
+mod up;
 mod usage;
 mod version;
 
@@ -47,6 +51,8 @@ Examples:
   consort policies                     which policies there are
   consort simulate --cluster cluster.yaml --workload jobs.yaml --policy las
   consort simulate --help              shows what these two files look like
+  consort run --devices 1 -- python train.py
+  consort jobs                         what waits and what runs
 
 Exit codes: 0 done, 1 what was asked about failed, 2 the request was wrong,
 3 the outside broke (a full disk, a missing permission).";
@@ -62,6 +68,14 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Make this machine a small cluster: find its devices, keep a journal, take and run jobs
+    Up(up::Args),
+    /// Run the daemon for a cluster
+    Serve(up::ServeArgs),
+    #[command(flatten)]
+    Live(live::Command),
+    /// Rebuild the state from a journal and print its hash
+    Replay(replay::Args),
     /// Run one workload on one cluster under one policy
     Simulate(simulate::Args),
     /// Run the same workload under several policies, side by side
@@ -79,6 +93,11 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    // Before anything else: a shim is started for every worker, and has to be quick.
+    let mut words = std::env::args_os().skip(1);
+    if words.next().is_some_and(|word| word == "shim") {
+        consort_agent::shim::main(words);
+    }
     let result = match Cli::try_parse() {
         Ok(cli) => dispatch(cli.command),
         Err(error) => usage::answer(&error),
@@ -88,6 +107,10 @@ fn main() -> ExitCode {
 
 fn dispatch(command: Command) -> Result<(), Failure> {
     match command {
+        Command::Up(args) => up::run(&args),
+        Command::Serve(args) => up::serve(&args),
+        Command::Replay(args) => replay::run(&args),
+        Command::Live(command) => live::dispatch(command),
         Command::Simulate(args) => simulate::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Bench(args) => bench::run(&args),

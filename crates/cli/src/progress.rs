@@ -19,12 +19,17 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Starts to wait.
+    /// Starts to wait, for jobs.
     pub fn start() -> Self {
+        Self::counting("jobs")
+    }
+
+    /// Starts to wait, for whatever is counted.
+    pub fn counting(unit: &str) -> Self {
         let bar = ProgressBar::hidden();
-        let style = ProgressStyle::with_template(
-            "{prefix}{msg} {wide_bar} {human_pos}/{human_len} jobs, {elapsed} so far",
-        );
+        let style = ProgressStyle::with_template(&format!(
+            "{{prefix}}{{msg}} {{wide_bar}} {{human_pos}}/{{human_len}} {unit}, {{elapsed}} so far"
+        ));
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
         let waiting = std::io::stderr().is_terminal().then(|| {
             let (sender, receiver) = channel::<()>();

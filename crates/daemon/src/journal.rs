@@ -24,7 +24,7 @@ mod tables;
 
 use crate::fault::Fault;
 use acknowledged::Acknowledged;
-use consort_sched::{Ended, Policy, Saved, Scheduler};
+use consort_sched::{Ended, Policy, Scheduler};
 use consort_types::{Capabilities, Event, JobId, JobSpec, Work};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
@@ -147,6 +147,7 @@ impl Journal {
         if let Some(torn) = end {
             let kept = scheduler.view().seen();
             let dropped = tables::drop_after(&mut self.connection, kept, &self.folder)?;
+            tables::forget_endings(&mut self.connection, &scheduler)?;
             notes.push(format!(
                 "event {} of the journal {torn}: recovered to event {kept}; {dropped} dropped and kept in \
                  journal.dropped",
@@ -188,18 +189,20 @@ impl Journal {
     }
 }
 
-/// Rebuilds the state from a data directory that may be in use: from the first event, without a snapshot.
+/// Rebuilds the state from a data directory that may be in use: from the first event, without a snapshot. `seen` is told
+/// the position of each event, how many there are, and the event.
 pub fn replay(
     folder: &Path,
     policy: Arc<dyn Policy>,
     capabilities: Capabilities,
-    seen: &mut dyn FnMut(u64, &Event, &Scheduler),
+    seen: &mut dyn FnMut(u64, u64, &Event),
 ) -> Result<Scheduler, Fault> {
     let shelf = Shelf::open(&folder.join(FILE))?;
+    let last = shelf.last()?;
     let mut scheduler = Scheduler::new(policy, capabilities);
     let end = shelf.each_event(0, |position, event| {
         scheduler.apply(&event);
-        seen(position, &event, &scheduler);
+        seen(position, last, &event);
         scheduler.forget_outboxes();
     })?;
     match end {
@@ -218,10 +221,4 @@ impl consort_types::Works for Shelf {
             .map_err(|fault| fault.to_string())?
             .ok_or_else(|| format!("nobody knows what job {job} runs"))
     }
-}
-
-/// A state that is worth a snapshot: far enough from the last one.
-pub fn is_due(saved: u64, seen: u64) -> bool {
-    const EVERY: u64 = 50_000;
-    seen >= saved + EVERY
 }

@@ -14,7 +14,7 @@ use crate::clock::Clock;
 use crate::crash;
 use crate::fault::Fault;
 use crate::feed::Feed;
-use crate::journal::{self, Batch, Journal, NotCommitted, Submission, snapshot};
+use crate::journal::{Batch, Journal, NotCommitted, Submission, snapshot};
 use crate::mail::{Accepted, Answer, Letter, Letters};
 use crate::meters::Meters;
 use consort_sched::{Ended, Rollout, Scheduler, Watch};
@@ -123,7 +123,7 @@ impl<W: World> Run<W> {
         meters: Arc<Meters>,
     ) -> Self {
         let clock = Clock::start(scheduler.view().now());
-        let snapshots = Snapshots { saved: journal.last(), writing: None };
+        let snapshots = Snapshots::new(journal.last());
         let held = Held { world, desires: vec![], asked: false };
         let rollout = Rollout::new(scheduler, held);
         Run { rollout, journal, clock, letters, feed, meters, waiting: BTreeMap::new(), snapshots }
@@ -275,14 +275,24 @@ impl<W: World> Run<W> {
 
 /// Writes snapshots beside the loop, one at a time.
 struct Snapshots {
+    every: u64,
     saved: u64,
     writing: Option<JoinHandle<()>>,
 }
 
+/// Events after which a snapshot is worth its while, unless `CONSORT_SNAPSHOT_EVERY` says otherwise.
+const EVERY: u64 = 50_000;
+
 impl Snapshots {
+    fn new(saved: u64) -> Self {
+        let every =
+            std::env::var("CONSORT_SNAPSHOT_EVERY").ok().and_then(|text| text.parse().ok()).unwrap_or(EVERY);
+        Self { every, saved, writing: None }
+    }
+
     fn perhaps(&mut self, scheduler: &Scheduler, folder: &std::path::Path) {
         let seen = scheduler.view().seen();
-        if !journal::is_due(self.saved, seen)
+        if seen < self.saved + self.every
             || self.writing.as_ref().is_some_and(|writing| !writing.is_finished())
         {
             return;

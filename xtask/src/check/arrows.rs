@@ -3,7 +3,7 @@
 //! For: the shape of the house stays the shape on the architecture page.
 //! Promises: every direct dependency between rooms, tests and build scripts included, is one that `rooms` allows; a
 //! pure room leans on pure rooms only and uses no outside crate known to be restless; a crate that `rooms` does not
-//! know is a failure that says where to add it.
+//! know is a failure that says where to add it. A room for tests is used in tests, and nowhere else.
 //! Never: looks at code: an arrow is a line in a manifest.
 
 use std::path::Path;
@@ -87,6 +87,10 @@ fn judge_arrow(room: &Room, dependency: &Dependency) -> Option<String> {
     if room.pure && !other.pure {
         return Some(format!("{} is pure and cannot lean on {}, which is not", room.name, other.name));
     }
+    if other.for_tests {
+        return (!dependency.for_tests)
+            .then(|| format!("{} may depend on {} in its tests only", room.name, other.name));
+    }
     if rooms::below(room).contains(other.name) {
         return None;
     }
@@ -134,6 +138,16 @@ mod tests {
         assert_eq!(findings.len(), 1);
         let findings = judge(&package("consort-sim", "crates/sim", &[("consort", true, true)]));
         assert!(findings[0].contains("not in its tests either"), "{findings:?}");
+    }
+
+    #[test]
+    fn what_is_for_tests_is_used_in_tests() {
+        let contract = |for_tests| [("consort-contract", true, for_tests)];
+        assert!(judge(&package("consort-local", "crates/adapters/local", &contract(true))).is_empty());
+        let findings = judge(&package("consort-sim", "crates/sim", &contract(false)));
+        assert_eq!(findings, ["sim may depend on contract in its tests only"]);
+        let findings = judge(&package("consort-sched", "crates/sched", &contract(true)));
+        assert_eq!(findings, ["sched is pure and cannot lean on contract, which is not"]);
     }
 
     #[test]

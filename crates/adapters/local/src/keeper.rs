@@ -19,7 +19,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,10 @@ use std::time::{Duration, Instant};
 pub(crate) enum Message {
     Desire(Vec<Desired>),
     Forget(AllocationId),
-    Sweep,
+    /// End what is not among these; the sender is dropped when it is gone.
+    Clear(BTreeSet<AllocationId>, Sender<()>),
+    /// End everything; the sender is dropped when it is gone.
+    Halt(Sender<()>),
     Quit,
 }
 
@@ -53,6 +56,8 @@ pub(crate) struct Keeper {
     restless: BTreeSet<AllocationId>,
     /// Folders that nobody needs any more; removed when there is nothing better to do.
     trash: Vec<PathBuf>,
+    /// Those whose end somebody waits for.
+    awaited: Vec<(Vec<AllocationId>, Sender<()>)>,
 }
 
 impl Keeper {
@@ -76,6 +81,7 @@ impl Keeper {
             next_token: BELL + 1,
             restless: BTreeSet::new(),
             trash: Vec::new(),
+            awaited: Vec::new(),
         })
     }
 
@@ -100,6 +106,8 @@ impl Keeper {
             for id in self.restless.clone() {
                 self.advance(id);
             }
+            let is_over = |id: &AllocationId| self.allocations.get(id).is_none_or(|found| found.done);
+            self.awaited.retain(|(all, _)| !all.iter().all(is_over));
             for folder in self.trash.drain(..) {
                 // What cannot be removed now is swept when the daemon next starts.
                 let _ = std::fs::remove_dir_all(folder);
@@ -140,7 +148,15 @@ impl Keeper {
                 }
                 self.advance(id);
             }
-            Message::Sweep => self.sweep(),
+            Message::Clear(desired, gone) => {
+                let others = self.clear(&desired);
+                self.awaited.push((others, gone));
+            }
+            Message::Halt(gone) => {
+                let all: Vec<AllocationId> = self.allocations.keys().copied().collect();
+                all.iter().for_each(|&id| self.gone_desired(id));
+                self.awaited.push((all, gone));
+            }
             Message::Quit => {}
         }
     }
@@ -183,18 +199,22 @@ impl Keeper {
         self.advance(id);
     }
 
-    /// Whoever is in the run folder and was not spoken of is nobody's.
-    fn sweep(&mut self) {
+    /// Whoever is in the run folder and is not desired is nobody's.
+    fn clear(&mut self, desired: &BTreeSet<AllocationId>) -> Vec<AllocationId> {
         let entries = std::fs::read_dir(&self.setup.run_dir).into_iter().flatten().flatten();
         let found: Vec<AllocationId> =
             entries.filter_map(|entry| allocation_of(entry.file_name().to_str()?)).collect();
-        for id in found.into_iter().filter(|id| !self.allocations.contains_key(id)).collect::<Vec<_>>() {
+        let others =
+            found.into_iter().filter(|id| !desired.contains(id) && !self.allocations.contains_key(id));
+        let others: Vec<AllocationId> = others.collect();
+        for &id in &others {
             let mut allocation = Allocation::new(id, self.members_on_disk(id));
             allocation.gone_is_desired = true;
             allocation.forgotten = true;
             self.allocations.insert(id, allocation);
             self.advance(id);
         }
+        others
     }
 
     fn members_on_disk(&self, id: AllocationId) -> Vec<Member> {

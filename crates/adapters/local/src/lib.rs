@@ -19,4 +19,5 @@ mod orders;
 mod outcome;
 mod world;
 
+pub use orders::log_path;
 pub use world::{LocalWorld, Setup};

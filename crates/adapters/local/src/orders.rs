@@ -55,13 +55,7 @@ pub(crate) fn make(
 }
 
 /// Where the output of a worker goes: where its owner said, or below the folder of logs.
-pub(crate) fn log_path(
-    log_dir: &Path,
-    allocation: AllocationId,
-    spec: &JobSpec,
-    work: &Work,
-    rank: u32,
-) -> PathBuf {
+pub fn log_path(log_dir: &Path, allocation: AllocationId, spec: &JobSpec, work: &Work, rank: u32) -> PathBuf {
     let Some(pattern) = &work.output.path else { return launch::log_path(log_dir, allocation, rank) };
     let ask = allocation.ask;
     let indices = work.stages.get(usize::from(ask.stage)).map_or(&[][..], |stage| &stage.indices);

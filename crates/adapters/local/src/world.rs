@@ -89,15 +89,20 @@ impl LocalWorld {
         Ok(Self { messages, bell, news, log_dir, node, thread: Some(thread), health: None })
     }
 
-    /// Everything that is desired has been told since this world was opened: whatever else is found in the run folder is
-    /// nobody's, and is ended and removed without a report.
-    pub fn sweep(&mut self) {
-        self.send(Message::Sweep);
+    /// Whatever is found in the run folder and is not among these is nobody's. It is ended and removed without a report;
+    /// returns once no process of it is left, because its devices look free.
+    pub fn clear_all_but(&mut self, desired: impl IntoIterator<Item = AllocationId>) {
+        let (gone, all_gone) = channel::<()>();
+        self.send(Message::Clear(desired.into_iter().collect(), gone));
+        let _ = all_gone.recv(); // nobody sends: the other end is dropped when it is done
     }
 
-    /// The ending of this allocation is durable: its folder may go. Logs stay.
-    pub fn forget(&mut self, allocation: AllocationId) {
-        self.send(Message::Forget(allocation));
+    /// Ends all work and waits until it is gone. Nothing is forgotten: a world that is opened later, and told that it is
+    /// still desired, reports that it was stopped.
+    pub fn halt(&mut self) {
+        let (gone, all_gone) = channel::<()>();
+        self.send(Message::Halt(gone));
+        let _ = all_gone.recv();
     }
 
     /// Which devices are ill, by position in the inventory; all others are well.
@@ -139,6 +144,12 @@ impl World for LocalWorld {
     fn desire(&mut self, _now: Time, changes: &[Desired]) {
         if !changes.is_empty() {
             self.send(Message::Desire(changes.to_vec()));
+        }
+    }
+
+    fn settled(&mut self, ended: &[AllocationId]) {
+        for &allocation in ended {
+            self.send(Message::Forget(allocation));
         }
     }
 

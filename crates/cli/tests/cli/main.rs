@@ -2,6 +2,7 @@
 
 mod bench;
 mod compare;
+mod live;
 mod requests;
 mod scenario;
 mod simulate;
@@ -63,9 +64,11 @@ impl Folder {
     fn command(&self, line: &str) -> Command {
         let mut command = Command::new(Path::new(env!("CARGO_BIN_EXE_consort")));
         command.args(line.split_whitespace()).current_dir(&self.0);
-        for name in ["COLUMNS", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CONSORT_BENCH_DATA"] {
+        let ours = ["CONSORT_BENCH_DATA", "CONSORT_URL", "CONSORT_TOKEN"];
+        for name in ["COLUMNS", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"].into_iter().chain(ours) {
             command.env_remove(name);
         }
+        command.env("XDG_CONFIG_HOME", self.path("config"));
         command
     }
 

@@ -4,8 +4,35 @@ use super::*;
 use std::io::Read;
 use std::process::Stdio;
 
-const COMMANDS: [&str; 7] =
-    ["simulate", "compare", "bench", "scenario", "policies", "completions", "version"];
+const COMMANDS: [&str; 27] = [
+    "submit",
+    "run",
+    "jobs",
+    "show",
+    "explain",
+    "logs",
+    "wait",
+    "cancel",
+    "pause",
+    "resume",
+    "nodes",
+    "devices",
+    "queues",
+    "tenants",
+    "events",
+    "top",
+    "sbatch",
+    "squeue",
+    "scancel",
+    "sinfo",
+    "simulate",
+    "compare",
+    "bench",
+    "scenario",
+    "policies",
+    "completions",
+    "version",
+];
 
 #[test]
 fn every_help_has_an_example_and_fits() {
@@ -26,7 +53,7 @@ fn mistakes_on_the_command_line_are_one_sentence() {
     let folder = Folder::with_inputs();
     let run = "simulate --cluster cluster.yaml --workload jobs.yaml --policy fifo";
     folder.run("simulte").refused(2, &["there is no command called `simulte`; did you mean `simulate`?"]);
-    folder.run("frobnicate").refused(2, &["the commands are simulate, compare"]);
+    folder.run("frobnicate").refused(2, &["the commands are submit, run"]);
     folder.run("simulate").refused(2, &["--cluster <FILE>", "are missing; see `consort simulate --help`"]);
     folder.run(&format!("{run} --polcy x")).refused(2, &["`--polcy`", "did you mean `--policy`?"]);
     folder.run(&format!("{run} --place moon")).refused(2, &["`moon`", "best-fit, consolidated"]);
@@ -94,7 +121,8 @@ fn policies_are_listed_with_the_default() {
 fn completions_and_version() {
     let folder = Folder::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        assert!(folder.run(&format!("completions {shell}")).done().out.contains("simulate"), "{shell}");
+        let script = folder.run(&format!("completions {shell}")).done().out;
+        assert!(COMMANDS.iter().all(|command| script.contains(command)), "{shell}");
     }
     let version = format!("consort {}\n", env!("CARGO_PKG_VERSION"));
     assert_eq!(folder.run("version").done().out, version);

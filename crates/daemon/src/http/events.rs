@@ -93,8 +93,11 @@ impl Follower {
             }
             // Many who follow are woken together less often: each then gets more at once.
             let pace = Duration::from_millis((self.desk.meters.stream_count() / 16).min(50));
+            if *self.leaving.borrow() {
+                return None;
+            }
             tokio::select! {
-                _ = self.leaving.wait_for(|&leaving| leaving) => return None,
+                _ = self.leaving.changed() => return None,
                 changed = tokio::time::timeout(STILL_HERE, self.news.changed()) => match changed {
                     Ok(Ok(())) => tokio::time::sleep(pace).await,
                     Ok(Err(_)) => return None,

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use consort_api::shapes::{Explanation, Job, JobDetail, State as JobState, Submitted};
 use consort_api::{Moment, routes};
 use consort_types::file::job as job_file;
-use consort_types::{Command, Input, JobId, Work};
+use consort_types::{Command, Input, JobId, Span, Work};
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -165,8 +165,8 @@ fn ended_detail(record: &Record) -> JobDetail {
         command: vec![],
         after: spec.after.iter().map(|dependency| dependency.job.0).collect(),
         deadline: spec.deadline.map(Moment),
-        estimate_s: spec.estimate.map(consort_types::Span::as_seconds),
-        time_limit_s: spec.time_limit.map(consort_types::Span::as_seconds),
+        estimate_s: spec.estimate.map(Span::as_seconds),
+        time_limit_s: spec.time_limit.map(Span::as_seconds),
         retries: spec.retries,
         asks: vec![],
         logs: vec![],
@@ -197,7 +197,7 @@ pub(super) async fn explain(
     let record = desk.read(move |shelf| shelf.ended(id)).await?.ok_or_else(|| never_there(id))?;
     let name = record.spec.name.clone();
     let sentence = format!("Job {id} ({name}) {}: {}.", record.state(), record.why);
-    let ran = format!("It waited {} and ran {}.", record.waited, record.served);
+    let ran = format!("It waited {} and ran {}.", rounded(record.waited), rounded(record.served));
     Ok(Json(Explanation {
         id: id.0,
         name,
@@ -205,6 +205,11 @@ pub(super) async fn explain(
         sentences: vec![sentence, ran],
         asks: vec![],
     }))
+}
+
+/// To the millisecond: nobody asks for more.
+fn rounded(span: Span) -> Span {
+    Span(span.0 / 1_000_000 * 1_000_000)
 }
 
 async fn act(desk: Arc<Desk>, text: &str, input: fn(JobId) -> Input) -> Answer<Json<Job>> {

@@ -7,6 +7,7 @@ use super::bytes::{self, Unreadable as Bytes};
 use super::{Batch, NotCommitted, history};
 use crate::crash;
 use crate::fault::Fault;
+use consort_sched::Scheduler;
 use consort_types::{Digest, Event, Fact, Input, JobId, JobSpec, Work};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 use std::fs::{self, OpenOptions, Permissions};
@@ -164,6 +165,18 @@ pub(super) fn drop_after(connection: &mut Connection, kept: u64, folder: &Path) 
     Ok(dropped)
 }
 
+/// Takes out of the history what has not ended after all.
+pub(super) fn forget_endings(connection: &mut Connection, scheduler: &Scheduler) -> Result<(), Fault> {
+    let view = scheduler.view();
+    let transaction = connection.transaction()?;
+    transaction.execute("DELETE FROM history WHERE job >= ?1", [view.next_job().0 as i64])?;
+    for job in view.jobs() {
+        transaction.prepare_cached("DELETE FROM history WHERE job = ?1")?.execute([job.id().0 as i64])?;
+    }
+    transaction.commit()?;
+    Ok(())
+}
+
 fn not_committed(error: rusqlite::Error) -> NotCommitted {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => NotCommitted::Full,
@@ -257,6 +270,11 @@ impl Shelf {
 
     fn hold(&self) -> MutexGuard<'_, Connection> {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// The position of the last event.
+    pub fn last(&self) -> Result<u64, Fault> {
+        last_position(&self.hold())
     }
 
     /// Every event behind a position, in order.

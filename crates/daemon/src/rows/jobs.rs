@@ -152,9 +152,9 @@ pub fn row(scheduler: &Scheduler, now: Time, job: &JobView<'_>, reasons: &mut Re
         exit_code: None,
         priority: spec.priority,
         qos: spec.qos.to_string(),
-        attempts: sum(AskView::attempt),
-        preemptions: sum(AskView::preemptions),
-        restarts: sum(AskView::restarts),
+        attempts: sum(|ask| ask.attempt()),
+        preemptions: sum(|ask| ask.preemptions()),
+        restarts: sum(|ask| ask.restarts()),
     }
 }
 

@@ -1,1 +1,299 @@
-//! x
+//! The daemon of one machine: what it has is found, what it ran is found again.
+
+use super::{Assembly, Halt, Host, Options};
+use crate::fault::Fault;
+use crate::folder::{self, Folder};
+use crate::introduce::Introduction;
+use crate::journal::Journal;
+use crate::mail::mailbox;
+use crate::site::{LogFile, Reading, Site};
+use consort_agent::discover::{Declared, FoundDevice, Inventory, Sources, discover};
+use consort_agent::launch::ShimProgram;
+use consort_agent::telemetry::{self, Telemetry};
+use consort_local::{LocalWorld, Setup};
+use consort_types::*;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// What is particular to one machine.
+pub struct Local {
+    /// How a shim is called.
+    pub shim: ShimProgram,
+    /// A file that declares devices; `devices.yaml` in the data directory, if it is there, when absent.
+    pub devices: Option<PathBuf>,
+    /// NVIDIA's management library; where the driver installs it when absent.
+    pub nvidia_library: Option<PathBuf>,
+}
+
+/// How often sensors are read, and devices asked how they are.
+const SENSE: Duration = Duration::from_secs(2);
+
+/// Runs the daemon of this machine until it is asked to go.
+pub fn up(options: &Options, local: Local, host: Arc<dyn Host>) -> Result<(), Fault> {
+    let folder = Folder::take(&options.data_dir)?;
+    let listener = super::listen(options.listen)?;
+    let capabilities = Capabilities::default();
+    let (mut journal, recovered) = Journal::open(folder.path(), options.policy.clone(), capabilities)?;
+    let (mut scheduler, mut notes) = (recovered.scheduler, recovered.notes);
+    let sources = Sources {
+        declared: declared(local.devices.as_deref(), folder.path())?,
+        nvidia_library: local.nvidia_library.clone(),
+        ..Sources::default()
+    };
+    let found = discover(&sources);
+    notes.extend(found.notes.iter().cloned());
+    let is_busy = scheduler.view().granted().next().is_some();
+    let machine = Machine::settle(folder.path(), found, is_busy, &mut notes)?;
+    let node = machine.introduce(&mut scheduler, &mut journal, &mut notes)?;
+    let first_device = scheduler.view().nodes().nth(node.index()).map_or(0, |node| node.first.0);
+    let (mailbox, letters) = mailbox();
+    let (run_dir, log_dir) = (folder.inside("run")?, folder.inside("logs")?);
+    let waker = mailbox.clone();
+    let inventory = Arc::new(machine.inventory);
+    let setup = Setup {
+        run_dir,
+        log_dir: log_dir.clone(),
+        shim: local.shim,
+        inventory: inventory.clone(),
+        node,
+        first_device,
+        works: Arc::new(journal.shelf()?),
+        wake: Arc::new(move || waker.news()),
+    };
+    let world = LocalWorld::open(setup);
+    let mut world = world.map_err(|error| Fault::new(error.to_string(), "give this user access to it"))?;
+    world.clear_all_but(scheduler.all_desires().iter().map(|desired| desired.allocation));
+    world.watch_health(&inventory, local.nvidia_library.clone(), SENSE);
+    let site = Arc::new(LocalSite {
+        log_dir,
+        readings: Sensors::start(&inventory, local.nvidia_library),
+        inventory,
+    });
+    let assembly = Assembly { folder, listener, journal, scheduler, world, site, mailbox, letters, notes };
+    super::serve(options, assembly, host)
+}
+
+/// What is looked for, and what is declared.
+fn declared(named: Option<&Path>, folder: &Path) -> Result<Declared, Fault> {
+    let path = named.map_or_else(|| folder.join("devices.yaml"), Path::to_path_buf);
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Declared::parse(&path.display().to_string(), &text)
+            .map_err(|error| Fault::new(error.to_string(), "mend that file")),
+        Err(error) if named.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
+            Ok(Declared::default())
+        }
+        Err(error) => Err(Fault::at(&path, &error)),
+    }
+}
+
+impl Halt for LocalWorld {
+    fn halt(&mut self) {
+        LocalWorld::halt(self);
+    }
+}
+
+/// The machine as the scheduler is going to know it.
+struct Machine {
+    inventory: Inventory,
+    /// Devices that were there when the work that still runs was started, and are not any more.
+    missing: Vec<Illness>,
+    /// Whether the devices are others than last time.
+    changed: bool,
+    path: PathBuf,
+}
+
+impl Machine {
+    /// Compares what was found with what was there last time. While work runs, positions keep their meaning: what is
+    /// gone is ill, what is new waits.
+    fn settle(
+        folder: &Path,
+        found: Inventory,
+        is_busy: bool,
+        notes: &mut Vec<String>,
+    ) -> Result<Self, Fault> {
+        let path = folder.join("inventory.json");
+        let known: Option<Inventory> =
+            std::fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        let identities = |inventory: &Inventory| -> Vec<(String, String)> {
+            let pair = |device: &FoundDevice| (device.kind.clone(), device.identity.clone());
+            inventory.devices().iter().map(pair).collect()
+        };
+        let Some(known) = known else {
+            return Ok(Machine { inventory: found, missing: vec![], changed: false, path });
+        };
+        if identities(&known) == identities(&found) {
+            return Ok(Machine { inventory: found, missing: vec![], changed: false, path });
+        }
+        if !is_busy {
+            notes.push("the devices of this machine are not those of last time".into());
+            return Ok(Machine { inventory: found, missing: vec![], changed: true, path });
+        }
+        let there = identities(&found);
+        let missing: Vec<Illness> = (0..)
+            .zip(identities(&known))
+            .filter(|(_, device)| !there.contains(device))
+            .map(|(device, _)| Illness { device, why: "it is no longer there".into() })
+            .collect();
+        let before = identities(&known);
+        let new = there.iter().filter(|device| !before.contains(device)).count();
+        if new > 0 {
+            notes.push(format!("{new} new devices are taken in at the first start while nothing runs"));
+        }
+        if !missing.is_empty() {
+            notes.push(format!("{} devices are no longer there", missing.len()));
+        }
+        Ok(Machine { inventory: known, missing, changed: false, path })
+    }
+
+    /// Tells the scheduler, durably.
+    fn introduce(
+        &self,
+        scheduler: &mut consort_sched::Scheduler,
+        journal: &mut Journal,
+        notes: &mut Vec<String>,
+    ) -> Result<NodeId, Fault> {
+        let mut introduction = Introduction::to(scheduler);
+        let settings = Settings {
+            island_link: Some("nvlink".into()),
+            node_link: Some("pcie".into()),
+            ..Settings::default()
+        };
+        introduction.settings(settings)?;
+        let mut spec = self.inventory.node_spec();
+        // There is one machine, whatever it calls itself today.
+        let first = introduction.scheduler().view().nodes().next().map(|node| node.spec.clone());
+        if let Some(first) = &first {
+            spec.name.clone_from(&first.name);
+        }
+        let is_other = first.as_ref().is_some_and(|first| *first != spec);
+        if is_other || (self.changed && first.is_some()) {
+            introduction.say(Input::NodeFenced(NodeId(0)))?;
+        }
+        for kind in self.inventory.kinds() {
+            introduction.kind(kind, notes)?;
+        }
+        introduction.defaults()?;
+        let fenced = introduction.scheduler().view().nodes().next().is_none_or(|node| node.fenced);
+        if fenced {
+            introduction.say(Input::NodeJoined(spec))?;
+        }
+        let ill = introduction.scheduler().view().nodes().next().is_some_and(|node| {
+            let mut ids = (node.first.0..node.first.0 + node.devices).map(DeviceId);
+            ids.any(|id| introduction.scheduler().view().device(id).ill.is_some())
+        });
+        if ill || !self.missing.is_empty() {
+            introduction.say(Input::DeviceHealth { node: NodeId(0), ill: self.missing.clone() })?;
+        }
+        introduction.finish(journal)?;
+        let bytes = serde_json::to_string_pretty(&self.inventory).expect("plain data");
+        folder::write_private(&self.path, &bytes)?;
+        Ok(NodeId(0))
+    }
+}
+
+/// What this machine shows.
+struct LocalSite {
+    log_dir: PathBuf,
+    inventory: Arc<Inventory>,
+    readings: Sensors,
+}
+
+/// The last readings of all sensors, kept fresh by a thread where there are any.
+struct Sensors(Arc<Mutex<BTreeMap<u32, telemetry::Reading>>>);
+
+impl Sensors {
+    fn start(inventory: &Inventory, library: Option<PathBuf>) -> Self {
+        let readings = Arc::new(Mutex::new(BTreeMap::new()));
+        let has_sensors = inventory.devices().iter().any(|device| device.vendor == "nvidia");
+        if has_sensors {
+            let (kept, inventory) = (Arc::downgrade(&readings), inventory.clone());
+            let sense = move || {
+                let telemetry = Telemetry::open(&inventory, library.as_deref());
+                while let Some(kept) = kept.upgrade() {
+                    let sample =
+                        telemetry.sample().into_iter().map(|reading| (reading.device, reading)).collect();
+                    *kept.lock().unwrap_or_else(PoisonError::into_inner) = sample;
+                    drop(kept);
+                    std::thread::sleep(SENSE);
+                }
+            };
+            // Without it the sensors say nothing, which is what the readers then see.
+            let _ = std::thread::Builder::new().name("sensors".into()).spawn(sense);
+        }
+        Self(readings)
+    }
+}
+
+/// Workers whose files are looked for; a bag of a million tasks has more.
+const LOOKED_FOR: usize = 10_000;
+
+impl Site for LocalSite {
+    fn world(&self) -> &'static str {
+        "local"
+    }
+
+    fn reading(&self, _node: &str, position: u32) -> Reading {
+        let device = self.inventory.devices().get(position as usize);
+        let uuid = device.map(|device| device.identity.clone());
+        let readings = self.readings.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(read) = readings.get(&position) else { return Reading { uuid, ..Reading::default() } };
+        Reading {
+            uuid,
+            temperature_c: read.temperature_c.map(f64::from),
+            power_w: read.power_mw.map(|power| power as f64 / 1000.0),
+            utilization_percent: read.utilisation_percent.map(f64::from),
+            memory_used_bytes: read.memory_used_bytes,
+        }
+    }
+
+    fn logs(&self, job: JobId, spec: &JobSpec, work: &Work) -> Vec<LogFile> {
+        if work.output.path.is_none() {
+            return written(&self.log_dir.join(job.to_string()));
+        }
+        let mut files = vec![];
+        for (stage, shape) in (0..).zip(&spec.stages) {
+            let workers: u32 = shape.roles.iter().map(|role| role.count.max).sum();
+            for task in 0..shape.form.asks() {
+                for rank in 0..workers {
+                    let allocation = AllocationId { ask: AskId { job, stage, task }, attempt: 1 };
+                    let path = consort_local::log_path(&self.log_dir, allocation, spec, work, rank);
+                    let is_known = files.iter().any(|file: &LogFile| file.path == path);
+                    if !is_known && path.exists() {
+                        files.push(LogFile { stage, task, attempt: 1, rank, path });
+                    }
+                    if files.len() >= LOOKED_FOR {
+                        return files;
+                    }
+                }
+            }
+        }
+        files
+    }
+
+    fn notes(&self) -> Vec<String> {
+        vec![]
+    }
+}
+
+/// The files in the folder of one job, by their names: `0.1#2.w3.log`.
+fn written(folder: &Path) -> Vec<LogFile> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<LogFile> = entries
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let (ask, rest) = name.strip_suffix(".log")?.split_once('#')?;
+            let ((stage, task), (attempt, rank)) = (ask.split_once('.')?, rest.split_once(".w")?);
+            Some(LogFile {
+                stage: stage.parse().ok()?,
+                task: task.parse().ok()?,
+                attempt: attempt.parse().ok()?,
+                rank: rank.parse().ok()?,
+                path: entry.path(),
+            })
+        })
+        .collect();
+    files.sort_by_key(|file| (file.attempt, file.stage, file.task, file.rank));
+    files
+}

@@ -7,7 +7,7 @@ use crate::time::Time;
 use rand_pcg::Pcg32;
 use rand_pcg::rand_core::{Rng, SeedableRng};
 
-const AROUND: Around<'_> = Around { now: Time(1_773_065_100_123_456_789), workdir: "/home/ada" };
+const AROUND: Around<'_> = Around { now: Time(1_773_065_100_123_456_789), workdir: "/lab/ada" };
 
 /// The example in a module's own documentation: what is documented is what is tested.
 pub(super) fn example(source: &str, language: &str) -> String {
@@ -43,7 +43,7 @@ stages:
       - {name: server, shapes: [{kind: cpu, devices: 4}, {memory: 1GiB}], run: \"#!/bin/sh\\nserve\\n\"}
   - {name: third, after: [first, second], replicas: 3, run: {script: 'echo $1', arguments: [x, y]}}
 env: {B: '1', A: 'two words', C: ''}
-inherit: {PATH: /usr/bin, HOME: /home/ada}
+inherit: {PATH: /usr/bin, HOME: /lab/ada}
 workdir: ./below/
 grace: {signal: SIGUSR1, span: 30s}
 limits: {memory: 8GiB, cpus: 2.5, processes: 100, open_files: 1024}

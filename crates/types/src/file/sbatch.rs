@@ -18,7 +18,7 @@ use super::job::{Around, DEFAULT, JobFile, command};
 use super::limits;
 use super::read_error::{InFile, Place, ReadError};
 use crate::job::{Count, Form, JobSpec, Role, Shape};
-use crate::work::{Command, Grace, Limits, Output, StageWork, Work};
+use crate::work::{Command, Limits, Output, StageWork, Work};
 
 mod meaning;
 mod options;
@@ -125,7 +125,7 @@ fn assemble(file: &str, command: Command, around: &Around<'_>, options: Options)
         workdir: super::job::settings::workdir(&workdir, around).map_err(fail)?,
         env: options.env,
         inherited: vec![],
-        grace: options.grace.unwrap_or_else(Grace::default),
+        grace: options.grace.unwrap_or_default(),
         limits: Limits {
             memory_bytes: options.memory.unwrap_or_default(),
             cpu_thousandths,

@@ -1,6 +1,7 @@
 //! How workers end, and what is told of it.
 
 use crate::house::{House, sh, work};
+use consort_types::World;
 use consort_types::{Cause, Command, Outcome};
 
 fn failed(code: i32, cause: Cause) -> Outcome {
@@ -96,7 +97,7 @@ fn forgotten_folders_go_and_logs_stay() {
     let id = house.start(1, sh("echo hello"));
     house.ended(id);
     assert!(house.slot(id, 0).folder().exists());
-    house.world.as_mut().unwrap().forget(id);
+    house.world.as_mut().unwrap().settled(&[id]);
     crate::house::within("removal", || {
         (!house.slot(id, 0).folder().parent().unwrap().exists()).then_some(())
     });

@@ -5,7 +5,7 @@ use crate::job::{Condition, Count, Dependency, Qos};
 use crate::time::Span;
 use crate::work::{Command, Grace, Limits};
 
-const AROUND: Around<'_> = Around { now: Time::seconds(1_000), workdir: "/home/ada" };
+const AROUND: Around<'_> = Around { now: Time::seconds(1_000), workdir: "/lab/ada" };
 
 fn parse(text: &str) -> JobFile {
     read("train.yaml", text, &AROUND).unwrap()
@@ -97,9 +97,9 @@ fn each_role_may_run_something_of_its_own() {
 #[test]
 fn folders_are_found_from_where_the_submitter_stood() {
     for (text, workdir) in [
-        ("{run: x}", "/home/ada"),
-        ("{run: x, workdir: .}", "/home/ada"),
-        ("{run: x, workdir: ./a/b/}", "/home/ada/a/b"),
+        ("{run: x}", "/lab/ada"),
+        ("{run: x, workdir: .}", "/lab/ada"),
+        ("{run: x, workdir: ./a/b/}", "/lab/ada/a/b"),
         ("{run: x, workdir: /data}", "/data"),
     ] {
         assert_eq!(parse(text).work.workdir, workdir, "{text}");
@@ -199,7 +199,7 @@ fn sizes_are_bounded() {
     let wide: String = (0..9).map(|number| format!("V{number}: {}, ", &long[..120_000])).collect();
     assert!(refusal(&format!("{{run: x, env: {{{wide}}}}}")).contains("`env` is larger than 1 MiB"));
     assert!(refusal(&format!("{{run: x, name: {}}}", &long[..257])).contains("1 to 256 characters"));
-    assert!(refusal(&format!("{{run: [{}]}}", vec![&long[..120_000]; 9].join(","))).contains("1 MiB"));
+    assert!(refusal(&format!("{{run: [{}]}}", [&long[..120_000]; 9].join(","))).contains("1 MiB"));
 }
 
 #[test]

@@ -3,8 +3,9 @@ use crate::file::mangled::example;
 use crate::id::JobId;
 use crate::job::{Condition, Dependency, Qos};
 use crate::time::{Span, Time};
+use crate::work::Grace;
 
-const AROUND: Around<'_> = Around { now: Time::ZERO, workdir: "/home/ada" };
+const AROUND: Around<'_> = Around { now: Time::ZERO, workdir: "/lab/ada" };
 
 fn parse(options: &str) -> Batch {
     read("train.sh", &format!("#!/bin/sh\n#SBATCH {options}\nrun\n"), &AROUND).unwrap()
@@ -27,7 +28,7 @@ fn the_example_in_the_documentation_is_read_as_it_says() {
     assert_eq!(job.spec.stages[0].roles[0].shapes, [Shape { devices: 8, ..Shape::of("h100") }]);
     assert_eq!(job.spec.after, [Dependency { job: JobId(17), when: Condition::Succeeded }]);
     assert_eq!(job.work.stages[0].commands, [Command::Script { text, arguments: vec![] }]);
-    assert_eq!((job.work.workdir.as_str(), export), ("/home/ada", Export::All));
+    assert_eq!((job.work.workdir.as_str(), export), ("/lab/ada", Export::All));
 }
 
 #[test]
@@ -87,7 +88,7 @@ fn the_rest_is_understood_too() {
     assert_eq!(job.work.limits.memory_bytes, Some(4 << 30));
     assert_eq!(
         (job.work.workdir.as_str(), job.work.output.path.as_deref()),
-        ("/home/ada/sub", Some("x%j.out"))
+        ("/lab/ada/sub", Some("x%j.out"))
     );
     let signal = parse("--signal=B:USR1@120 --mem=0").job.work;
     assert_eq!(

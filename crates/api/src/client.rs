@@ -1,0 +1,220 @@
+//! A typed client: one method for each route. Blocking, for a command line and for tests.
+//!
+//! For: the command line. Promises: a token is sent only to the server it belongs to (see [`find`]); streams that
+//! break are taken up again where they broke; every error is one sentence. Never: retries a request that changes
+//! something, since it cannot know whether the first one did.
+
+use crate::routes::{MORE, NEXT};
+use crate::shapes::{
+    Device, EventLine, Explanation, Job, JobDetail, Node, Queue, QueueChange, Shutdown, State, Status,
+    Submitted, Tenant, TenantChange, Workers,
+};
+use std::io::Read;
+use std::time::Duration;
+
+mod error;
+mod events;
+pub mod find;
+mod http;
+
+pub use error::ClientError;
+pub use events::Events;
+pub use find::{config_dir, server_path, token_path};
+pub use http::Client;
+
+type Result<T> = std::result::Result<T, ClientError>;
+
+/// Which jobs are wanted.
+#[derive(Clone, Debug, Default)]
+pub struct JobQuery {
+    /// Also what has ended.
+    pub all: bool,
+    /// At most so many, the newest.
+    pub limit: Option<u64>,
+    /// Only smaller ids.
+    pub before: Option<u64>,
+    /// Only in one of these states.
+    pub states: Vec<State>,
+    /// Only of this tenant.
+    pub tenant: Option<String>,
+    /// Only of this queue.
+    pub queue: Option<String>,
+    /// Only of this name.
+    pub name: Option<String>,
+}
+
+/// Which output is wanted.
+#[derive(Clone, Debug, Default)]
+pub struct LogQuery {
+    /// Skip so many bytes.
+    pub from: u64,
+    /// Stay until the job has ended.
+    pub follow: bool,
+    /// Which task of a bag or replica of a service.
+    pub task: Option<u64>,
+    /// Which worker.
+    pub rank: Option<u64>,
+    /// Which attempt; the last one when absent.
+    pub attempt: Option<u64>,
+}
+
+/// Output on its way.
+pub struct Log {
+    /// The bytes.
+    pub reader: Box<dyn Read + Send>,
+    /// Where the next read begins; absent when following.
+    pub next: Option<u64>,
+}
+
+impl Client {
+    /// Submits a job file.
+    pub fn submit(&self, job: &serde_json::Value) -> Result<Submitted> {
+        self.post("/v1/jobs", &[], Some(job))
+    }
+
+    /// Jobs, the newest last, and whether there are more than the limit.
+    pub fn jobs(&self, query: &JobQuery) -> Result<(Vec<Job>, bool)> {
+        let states = query.states.iter().map(|state| state.word()).collect::<Vec<_>>().join(",");
+        let parameters = [
+            ("all", query.all.then(|| "true".to_string())),
+            ("limit", query.limit.map(|limit| limit.to_string())),
+            ("before", query.before.map(|before| before.to_string())),
+            ("state", Some(states).filter(|states| !states.is_empty())),
+            ("tenant", query.tenant.clone()),
+            ("queue", query.queue.clone()),
+            ("name", query.name.clone()),
+        ];
+        let answer = self.get("/v1/jobs", &parameters, "application/json")?;
+        let more = answer.header(MORE).is_some_and(|value| value == "true");
+        Ok((answer.json()?, more))
+    }
+
+    /// One job in full.
+    pub fn job(&self, id: u64) -> Result<JobDetail> {
+        self.look(&format!("/v1/jobs/{id}"))
+    }
+
+    /// Why a job is where it is.
+    pub fn explain(&self, id: u64) -> Result<Explanation> {
+        self.look(&format!("/v1/jobs/{id}/explain"))
+    }
+
+    /// Ends a job.
+    pub fn cancel(&self, id: u64) -> Result<Job> {
+        self.post(&format!("/v1/jobs/{id}/cancel"), &[], None::<&()>)
+    }
+
+    /// Takes back what a job holds.
+    pub fn pause(&self, id: u64) -> Result<Job> {
+        self.post(&format!("/v1/jobs/{id}/pause"), &[], None::<&()>)
+    }
+
+    /// Undoes a pause.
+    pub fn resume(&self, id: u64) -> Result<Job> {
+        self.post(&format!("/v1/jobs/{id}/resume"), &[], None::<&()>)
+    }
+
+    /// Waits until a job has ended, or for so long; the job then says whether it has.
+    pub fn wait(&self, id: u64, timeout: Duration) -> Result<Job> {
+        let parameters = [("timeout_ms", Some(timeout.as_millis().to_string()))];
+        self.get_within(&format!("/v1/jobs/{id}/wait"), &parameters, timeout)?.json()
+    }
+
+    /// What a job has written.
+    pub fn logs(&self, id: u64, query: &LogQuery) -> Result<Log> {
+        let number = |number: Option<u64>| number.map(|number| number.to_string());
+        let parameters = [
+            ("from", number(Some(query.from).filter(|from| *from > 0))),
+            ("follow", query.follow.then(|| "true".to_string())),
+            ("task", number(query.task)),
+            ("rank", number(query.rank)),
+            ("attempt", number(query.attempt)),
+        ];
+        // A job may be silent for as long as it likes.
+        let answer = self.stream(&format!("/v1/jobs/{id}/logs"), &parameters, "text/plain", None)?;
+        let next = answer.header(NEXT).and_then(|value| value.parse().ok());
+        Ok(Log { reader: answer.reader(), next })
+    }
+
+    /// Nodes.
+    pub fn nodes(&self) -> Result<Vec<Node>> {
+        self.look("/v1/nodes")
+    }
+
+    /// Gives a node no new work.
+    pub fn drain(&self, name: &str) -> Result<Node> {
+        self.post(&format!("/v1/nodes/{}/drain", http::escaped(name)), &[], None::<&()>)
+    }
+
+    /// Uses a drained node again.
+    pub fn undrain(&self, name: &str) -> Result<Node> {
+        self.post(&format!("/v1/nodes/{}/undrain", http::escaped(name)), &[], None::<&()>)
+    }
+
+    /// Devices.
+    pub fn devices(&self) -> Result<Vec<Device>> {
+        self.look("/v1/devices")
+    }
+
+    /// Queues.
+    pub fn queues(&self) -> Result<Vec<Queue>> {
+        self.look("/v1/queues")
+    }
+
+    /// Makes a queue, or changes it.
+    pub fn set_queue(&self, name: &str, change: &QueueChange) -> Result<Queue> {
+        self.put(&format!("/v1/queues/{}", http::escaped(name)), change)
+    }
+
+    /// Tenants.
+    pub fn tenants(&self) -> Result<Vec<Tenant>> {
+        self.look("/v1/tenants")
+    }
+
+    /// Makes a tenant, or changes its quotas.
+    pub fn set_tenant(&self, name: &str, change: &TenantChange) -> Result<Tenant> {
+        self.put(&format!("/v1/tenants/{}", http::escaped(name)), change)
+    }
+
+    /// What happened, from a position on.
+    pub fn events(&self, from: Option<u64>, limit: Option<u64>) -> Result<Vec<EventLine>> {
+        let number = |number: Option<u64>| number.map(|number| number.to_string());
+        let parameters = [("from", number(from)), ("limit", number(limit))];
+        self.get("/v1/events", &parameters, "application/json")?.json()
+    }
+
+    /// What happens, as it happens. Broken connections are taken up again at the next position.
+    pub fn follow_events(&self, from: Option<u64>) -> Result<Events> {
+        Events::open(self.clone(), from)
+    }
+
+    /// How the server is.
+    pub fn status(&self) -> Result<Status> {
+        self.look("/v1/status")
+    }
+
+    /// Asks the server to go.
+    pub fn shutdown(&self, workers: Workers) -> Result<Status> {
+        self.post("/v1/shutdown", &[], Some(&Shutdown { workers }))
+    }
+
+    /// Figures for Prometheus.
+    pub fn metrics(&self) -> Result<String> {
+        self.get("/metrics", &[], "text/plain")?.text()
+    }
+
+    /// Whether requests are taken.
+    pub fn is_ready(&self) -> bool {
+        self.get("/readyz", &[], "text/plain").is_ok()
+    }
+
+    /// Whether the process is alive.
+    pub fn is_alive(&self) -> bool {
+        self.get("/healthz", &[], "text/plain").is_ok()
+    }
+
+    /// The document that describes all this.
+    pub fn openapi(&self) -> Result<serde_json::Value> {
+        self.look("/openapi.json")
+    }
+}

@@ -1,0 +1,72 @@
+//! `consort devices`: what there is to run on, and how it is.
+
+use super::server::Server;
+use super::wording::{bytes, maybe};
+use crate::failure::{Failure, one_line};
+use crate::screen::{Screen, print, print_json};
+use crate::table::Table;
+use consort_api::shapes::Device;
+
+const EXAMPLES: &str = "\
+Examples:
+  consort devices
+  consort devices --json | jq '.[] | select(.state == \"ill\")'";
+
+/// List devices
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    server: Server,
+}
+
+/// The command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let devices = args.server.client()?.devices()?;
+    if args.json {
+        return print_json(&devices);
+    }
+    match devices.is_empty() {
+        true => print("There is no device.\n"),
+        false => print(&table(&devices).show(&Screen::here())),
+    }
+}
+
+/// Devices, one a line. What no device tells has no column.
+pub fn table(devices: &[Device]) -> Table {
+    let each = |show: &dyn Fn(&Device) -> String| devices.iter().map(show).collect::<Vec<_>>();
+    let jobs = |device: &Device| {
+        let jobs: Vec<String> = device.jobs.iter().map(u64::to_string).collect();
+        jobs.join(" ")
+    };
+    let memory = |device: &Device| match (device.memory_used_bytes, device.memory_bytes) {
+        (Some(used), Some(all)) => format!("{} of {}", bytes(used), bytes(all)),
+        (None, Some(all)) => bytes(all),
+        _ => "-".into(),
+    };
+    let mut table = Table::default();
+    table.text("device", 0, each(&|device| format!("{}[{}]", one_line(&device.node), device.index)));
+    table.text("kind", 0, each(&|device| one_line(&device.kind)));
+    table.text("state", 0, each(&|device| device.state.to_string()));
+    table.numbers("granted", 2, each(&|device| format!("{}%", f64::from(device.used_thousandths) / 10.0)));
+    table.text("jobs", 0, each(&jobs));
+    if devices.iter().any(|device| device.utilization_percent.is_some()) {
+        table.numbers("busy", 1, each(&|device| maybe(device.utilization_percent, "%")));
+    }
+    if devices.iter().any(|device| device.memory_bytes.is_some()) {
+        table.numbers("memory", 3, each(&memory));
+    }
+    if devices.iter().any(|device| device.temperature_c.is_some()) {
+        table.numbers("heat", 4, each(&|device| maybe(device.temperature_c, " °C")));
+    }
+    if devices.iter().any(|device| device.power_w.is_some()) {
+        table.numbers("power", 5, each(&|device| maybe(device.power_w, " W")));
+    }
+    if devices.iter().any(|device| device.why.is_some()) {
+        table.text("why", 0, each(&|device| one_line(device.why.as_deref().unwrap_or_default())));
+    }
+    table
+}

@@ -1,0 +1,53 @@
+//! `consort explain`: why a job is where it is.
+
+use super::server::{Server, job_id};
+use crate::failure::{Failure, one_line};
+use crate::screen::{Screen, print, print_json};
+use crate::table::Table;
+
+const EXAMPLES: &str = "\
+Examples:
+  consort explain 17
+  consort explain 17 --json";
+
+/// Say why a job is where it is
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The id of a job
+    #[arg(value_name = "JOB", value_parser = job_id)]
+    job: u64,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    server: Server,
+}
+
+/// The command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let explanation = args.server.client()?.explain(args.job)?;
+    if args.json {
+        return print_json(&explanation);
+    }
+    let screen = Screen::here();
+    let mut text = screen.bold(&format!(
+        "Job {} ({}) is {}.",
+        explanation.id,
+        one_line(&explanation.name),
+        explanation.state
+    )) + "\n";
+    for sentence in &explanation.sentences {
+        text += &screen.prose(&one_line(sentence));
+    }
+    // One part is what the sentences were about.
+    if explanation.asks.len() > 1 {
+        let reason = |ask: &consort_api::shapes::AskReason| (one_line(&ask.ask), one_line(&ask.reason));
+        let asks: Vec<(String, String)> = explanation.asks.iter().map(reason).collect();
+        let pairs: Vec<(&str, String)> =
+            asks.iter().map(|(ask, reason)| (ask.as_str(), reason.clone())).collect();
+        text += "\n";
+        text += &Table::pairs(["part", "reason"], screen.width, &pairs).show(&screen);
+    }
+    print(&text)
+}

@@ -1,0 +1,244 @@
+//! The flags that `submit` and `run` share. Each of them wins over what a file says.
+
+use crate::failure::{Failure, note};
+use clap::ValueEnum;
+use consort_types::file::job::{JobFile, signal};
+use consort_types::file::{limits, value};
+use consort_types::{Count, Dependency, Grace, JobId, Qos, Role, Span};
+use std::path::{Path, PathBuf};
+
+/// What the job is to be like.
+#[derive(clap::Args)]
+#[command(next_help_heading = "The job")]
+pub struct Flags {
+    /// What it is called; the program or the file when absent
+    #[arg(long, value_parser = parser(value::name))]
+    name: Option<String>,
+    /// So many devices, all for one worker
+    #[arg(long, value_name = "N", value_parser = parser(value::width), conflicts_with_all = ["workers", "devices_per_worker"])]
+    devices: Option<u32>,
+    /// So many workers, or a range of them like 2-8
+    #[arg(long, value_name = "W", value_parser = parser(value::range))]
+    workers: Option<Count>,
+    /// So many devices for each worker
+    #[arg(long, value_name = "D", value_parser = parser(value::width))]
+    devices_per_worker: Option<u32>,
+    /// The kind of device; with commas between them, kinds that would all do, the preferred first
+    #[arg(long, value_name = "K", value_delimiter = ',', value_parser = parser(value::name))]
+    kind: Vec<String>,
+    /// A part of each device, as in 0.5
+    #[arg(long, value_parser = parser(value::share))]
+    share: Option<u16>,
+    /// Memory needed on each device, as in 40GiB
+    #[arg(long, value_name = "SIZE", value_parser = parser(value::memory))]
+    memory: Option<u64>,
+    /// Where it waits
+    #[arg(long, value_parser = parser(value::name))]
+    queue: Option<String>,
+    /// Who owns it
+    #[arg(long, value_parser = parser(value::name))]
+    tenant: Option<String>,
+    /// Higher goes first; may be negative
+    #[arg(long, value_name = "N", value_parser = parser(value::priority), allow_hyphen_values = true)]
+    priority: Option<i32>,
+    /// How firmly it holds what it has: best-effort, standard or guaranteed
+    #[arg(long, value_name = "CLASS", value_parser = parser(value::qos))]
+    qos: Option<Qos>,
+    /// How long one attempt may run, as in 2h
+    #[arg(long, value_name = "TIME", value_parser = parser(time))]
+    time: Option<Span>,
+    /// How many failed attempts are tried again
+    #[arg(long, value_name = "N", value_parser = parser(value::retries))]
+    retries: Option<u32>,
+    /// A job that must have succeeded first; 17:ended or 17:failed for another ending
+    #[arg(long, value_name = "JOB", value_delimiter = ',', value_parser = parser(after))]
+    after: Vec<Dependency>,
+    /// A variable for the work; a name alone takes its value from here
+    #[arg(long, value_name = "K=V", value_parser = parser(variable))]
+    env: Vec<(String, String)>,
+    /// Whether the environment of this command travels along; all of it, unless a script says otherwise
+    #[arg(long, value_enum, value_name = "WHAT")]
+    export: Option<Export>,
+    /// Where workers are started; this folder when absent
+    #[arg(long, value_name = "DIR")]
+    workdir: Option<PathBuf>,
+    /// Time between asking a worker to go and making it, as in 30s, or with a signal as in USR1@2m
+    #[arg(long, value_name = "TIME", value_parser = parser(grace))]
+    grace: Option<Grace>,
+}
+
+/// What of the environment travels along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Export {
+    /// All of it.
+    All,
+    /// Nothing of it.
+    None,
+}
+
+impl Flags {
+    /// Puts the flags over what the file says, and the environment under it; a script has its own already.
+    pub fn apply(&self, job: &mut JobFile, is_script: bool) -> Result<(), Failure> {
+        let spec = &mut job.spec;
+        macro_rules! win {
+            ($($field:ident)*) => {$(
+                if let Some(value) = &self.$field {
+                    spec.$field.clone_from(value);
+                }
+            )*};
+        }
+        win!(name queue tenant priority qos retries);
+        spec.time_limit = self.time.or(spec.time_limit);
+        if !self.after.is_empty() {
+            spec.after = self.after.clone();
+        }
+        if self.has_hardware() {
+            let [stage] = &mut spec.stages[..] else {
+                return Err(stays_in_the_file("stages"));
+            };
+            let [role] = &mut stage.roles[..] else { return Err(stays_in_the_file("roles")) };
+            self.hardware(role)?;
+        }
+        for (name, text) in &self.env {
+            job.work.env.retain(|(known, _)| known != name);
+            job.work.env.push((name.clone(), text.clone()));
+        }
+        job.work.env.sort();
+        if let Some(grace) = &self.grace {
+            job.work.grace = grace.clone();
+        }
+        if let Some(folder) = &self.workdir {
+            job.work.workdir = absolute(folder)?;
+        }
+        match self.export {
+            Some(Export::All) => job.work.inherited = environment(|_| true),
+            Some(Export::None) => job.work.inherited.clear(),
+            // A file that brings an environment along means that one.
+            None if !is_script && job.work.inherited.is_empty() => {
+                job.work.inherited = environment(|_| true);
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn has_hardware(&self) -> bool {
+        let some =
+            [self.devices, self.devices_per_worker, self.workers.map(|_| 0), self.share.map(u32::from)];
+        some.iter().any(Option::is_some) || self.memory.is_some() || !self.kind.is_empty()
+    }
+
+    fn hardware(&self, role: &mut Role) -> Result<(), Failure> {
+        if self.devices.is_some() {
+            role.count = Count::exactly(1);
+        }
+        role.count = self.workers.unwrap_or(role.count);
+        let devices = self.devices.or(self.devices_per_worker);
+        if !self.kind.is_empty() {
+            let like = role.shapes[0].clone();
+            let of = |kind: &String| consort_types::Shape { kind: Some(kind.clone()), ..like.clone() };
+            role.shapes = self.kind.iter().map(of).collect();
+        }
+        for shape in &mut role.shapes {
+            shape.devices = devices.unwrap_or(shape.devices);
+            shape.share = self.share.unwrap_or(shape.share);
+            shape.memory_bytes = self.memory.unwrap_or(shape.memory_bytes);
+        }
+        let widest = role.shapes.iter().map(|shape| u64::from(shape.devices)).max().unwrap_or(0);
+        match widest * u64::from(role.count.max) > u64::from(limits::WIDTH) {
+            true => Err(Failure::request("one job is for more than 1,000,000 devices", "ask for fewer")),
+            false => Ok(()),
+        }
+    }
+}
+
+fn stays_in_the_file(what: &str) -> Failure {
+    Failure::request(
+        format_args!("the file describes several {what}, and flags about devices cannot say which they mean"),
+        "change the file instead",
+    )
+}
+
+/// This folder, as a text that can be sent.
+pub fn here() -> Result<String, Failure> {
+    absolute(Path::new("."))
+}
+
+fn absolute(folder: &Path) -> Result<String, Failure> {
+    let whole = std::fs::canonicalize(folder).map_err(|error| Failure::file(folder, "entered", &error))?;
+    whole.to_str().map(String::from).ok_or_else(|| {
+        Failure::request(
+            format_args!("{}: is not named in UTF-8", whole.display()),
+            "start from another folder",
+        )
+    })
+}
+
+/// The variables around this command that can travel, in the order of their names. Our own token never does.
+pub fn environment(wanted: impl Fn(&str) -> bool) -> Vec<(String, String)> {
+    let odd = |name: &str| name.is_empty() || name.contains('=') || name.chars().any(char::is_control);
+    let mut kept: Vec<(String, String)> = std::env::vars_os()
+        .filter_map(|(name, text)| Some((name.into_string().ok()?, text.into_string().ok()?)))
+        .filter(|(name, text)| !odd(name) && name.len() + text.len() < limits::VARIABLE_BYTES)
+        .filter(|(name, _)| name.len() <= 1_024 && name != "CONSORT_TOKEN" && wanted(name))
+        .collect();
+    kept.sort();
+    kept.dedup_by(|one, other| one.0 == other.0);
+    let (mut bytes, all) = (0, kept.len());
+    let fits = |(name, text): &&(String, String)| {
+        bytes += name.len() + text.len() + 2;
+        bytes <= limits::ENVIRONMENT_BYTES
+    };
+    let fitting = kept.iter().take(limits::VARIABLES).take_while(fits).count();
+    kept.truncate(fitting);
+    if fitting < all {
+        note(
+            "consort: the environment is larger than 1 MiB, so only a part of it travels; --export none sends nothing of it",
+        );
+    }
+    kept
+}
+
+/// A reader of values as a parser of arguments: the same words in files and on the command line.
+fn parser<T>(
+    read: impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
+    move |text| read(text).map_err(|expected| format!("expected {expected}"))
+}
+
+fn time(text: &str) -> Result<Span, String> {
+    match value::span(text)? {
+        Span::ZERO => Err("a time longer than 0s".into()),
+        span => Ok(span),
+    }
+}
+
+fn after(text: &str) -> Result<Dependency, String> {
+    let (job, when) = text.split_once(':').unwrap_or((text, "succeeded"));
+    let digits = job.bytes().all(|byte| byte.is_ascii_digit());
+    let job = job.parse().ok().filter(|_| digits).ok_or("the id of a job like 17, or 17:ended")?;
+    Ok(Dependency { job: JobId(job), when: value::condition(when)? })
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    let (name, text) = match text.split_once('=') {
+        Some((name, text)) => (name.to_string(), text.to_string()),
+        None => {
+            let value = std::env::var(text).map_err(|_| "K=V, or the name of a variable that is set here")?;
+            (text.to_string(), value)
+        }
+    };
+    match name.is_empty() || name.chars().any(char::is_control) {
+        true => Err("K=V".into()),
+        false => Ok((name, text)),
+    }
+}
+
+fn grace(text: &str) -> Result<Grace, String> {
+    let (name, span) = match text.split_once('@') {
+        Some((name, span)) => (Some(name), span),
+        None => (None, text),
+    };
+    let plain = Grace::default();
+    Ok(Grace { signal: name.map(signal).transpose()?.unwrap_or(plain.signal), span: value::span(span)? })
+}

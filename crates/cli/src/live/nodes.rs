@@ -1,0 +1,89 @@
+//! `consort nodes`: the machines, and whether they take work.
+
+use super::server::Server;
+use crate::failure::{Failure, one_line};
+use crate::screen::{Screen, print, print_json};
+use crate::table::Table;
+use consort_api::shapes::Node;
+
+const EXAMPLES: &str = "\
+Examples:
+  consort nodes
+  consort nodes drain n7                    no new work; what runs there may finish
+  consort nodes undrain n7";
+
+/// List nodes, or give one no new work
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+pub struct Args {
+    #[command(subcommand)]
+    change: Option<Change>,
+    #[command(flatten)]
+    look: Look,
+}
+
+#[derive(clap::Args)]
+struct Look {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    server: Server,
+}
+
+#[derive(clap::Subcommand)]
+enum Change {
+    /// Give a node no new work; what runs there may finish
+    #[command(after_help = "Example:\n  consort nodes drain n7")]
+    Drain(Named),
+    /// Use a drained node again
+    #[command(after_help = "Example:\n  consort nodes undrain n7")]
+    Undrain(Named),
+}
+
+#[derive(clap::Args)]
+struct Named {
+    /// The name of a node
+    #[arg(value_name = "NODE")]
+    name: String,
+    #[command(flatten)]
+    look: Look,
+}
+
+/// The command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let (look, nodes) = match &args.change {
+        None => (&args.look, args.look.server.client()?.nodes()?),
+        Some(Change::Drain(named)) => (&named.look, vec![named.look.server.client()?.drain(&named.name)?]),
+        Some(Change::Undrain(named)) => {
+            (&named.look, vec![named.look.server.client()?.undrain(&named.name)?])
+        }
+    };
+    if look.json {
+        return match (&args.change, &nodes[..]) {
+            (Some(_), [node]) => print_json(node),
+            _ => print_json(&nodes),
+        };
+    }
+    match nodes.is_empty() {
+        true => print("There is no node.\n"),
+        false => print(&table(&nodes).show(&Screen::here())),
+    }
+}
+
+fn table(nodes: &[Node]) -> Table {
+    let each = |show: &dyn Fn(&Node) -> String| nodes.iter().map(show).collect::<Vec<_>>();
+    let kinds = |node: &Node| {
+        let kinds = node.kinds.iter().map(|(kind, count)| format!("{count} {kind}"));
+        one_line(&kinds.collect::<Vec<_>>().join(", "))
+    };
+    let mut table = Table::default();
+    table.text("node", 0, each(&|node| one_line(&node.name)));
+    table.text("state", 0, each(&|node| node.state.to_string()));
+    table.numbers("devices", 0, each(&|node| node.devices.to_string()));
+    table.numbers("used", 0, each(&|node| node.used.to_string()));
+    table.numbers("jobs", 2, each(&|node| node.jobs.to_string()));
+    table.text("kinds", 1, each(&kinds));
+    table.text("note", 1, each(&|node| one_line(&node.note)));
+    table
+}

@@ -1,0 +1,188 @@
+//! `consort run`: submits a command, shows its output and ends with its status.
+//!
+//! The output comes on a thread of its own; this one waits for it, for signals, and for answers of the person at the
+//! terminal. An interrupt asks what is meant where somebody can answer, and cancels where nobody can: a script that is
+//! interrupted must not leave work behind.
+
+use super::flags::{self, Flags};
+use super::server::Server;
+use super::{logs, wording};
+use crate::failure::{Failure, note, one_line};
+use consort_api::Client;
+use consort_api::client::LogQuery;
+use consort_api::shapes::Job;
+use consort_types::file::job::JobFile;
+use consort_types::file::limits;
+use consort_types::{Command, Grace, JobSpec, Limits, Output, Shape, StageWork, Work};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::io::{IsTerminal, Write};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+const EXAMPLES: &str = "\
+Examples:
+  consort run --devices 1 -- python train.py --epochs 3
+  consort run --devices 8 --kind h200 --time 2h -- torchrun --nproc-per-node 8 train.py
+  consort run --workers 4 --devices-per-worker 2 --env NCCL_DEBUG=INFO -- ./work.sh
+
+The exit code is the command's own. Ctrl-C asks whether to cancel the job, to leave
+it running, or to go on; twice cancels it.";
+
+/// Run a command on devices: submit it, show its output, end with its status
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The command and its arguments
+    #[arg(value_name = "CMD", required = true, trailing_var_arg = true)]
+    command: Vec<String>,
+    #[command(flatten)]
+    flags: Flags,
+    #[command(flatten)]
+    server: Server,
+}
+
+/// What this thread waits for.
+enum News {
+    /// The job has ended, or can no longer be followed.
+    Over(Result<Job, Failure>),
+    /// A signal.
+    Signal(i32),
+    /// What the person at the terminal typed.
+    Answer(String),
+}
+
+/// The command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let mut job = job(&args.command)?;
+    args.flags.apply(&mut job, false)?;
+    let client = args.server.client()?;
+    let (sender, news) = channel();
+    // Before the job exists: an interrupt in between must not leave it behind.
+    listen(sender.clone())?;
+    let submitted = client.submit(&job.to_json())?;
+    note(&format!("consort: job {} ({}) is submitted", submitted.id, one_line(&submitted.name)));
+    let (follower, id) = (client.clone(), submitted.id);
+    let teller = sender.clone();
+    std::thread::spawn(move || {
+        let over = logs::follow(&follower, id, LogQuery::default());
+        let _ = teller.send(News::Over(over));
+    });
+    stay(&client, id, &sender, &news)
+}
+
+/// A job of one worker with one device, which flags then change.
+fn job(command: &[String]) -> Result<JobFile, Failure> {
+    let bytes: usize = command.iter().map(|word| word.len() + 1).sum();
+    if bytes > limits::COMMAND_BYTES || command.iter().any(|word| word.len() > limits::VARIABLE_BYTES) {
+        return Err(Failure::request("the command is larger than 1 MiB", "put it into a file"));
+    }
+    if command[0].is_empty() {
+        return Err(Failure::request("the command is empty", "name a program after --"));
+    }
+    let name = command[0].rsplit('/').next().unwrap_or_default();
+    let name: String = name.chars().filter(|letter| !letter.is_control()).take(limits::NAME).collect();
+    let name = if name.is_empty() { "job".into() } else { name };
+    let work = Work {
+        stages: vec![StageWork { commands: vec![Command::Program(command.to_vec())], indices: vec![] }],
+        workdir: flags::here()?,
+        env: vec![],
+        inherited: vec![],
+        grace: Grace::default(),
+        limits: Limits::default(),
+        output: Output::default(),
+    };
+    Ok(JobFile { spec: JobSpec::gang(name, 1, Shape::any()), work, notes: vec![] })
+}
+
+/// Signals become news.
+fn listen(sender: Sender<News>) -> Result<(), Failure> {
+    let signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]);
+    let mut signals = signals
+        .map_err(|error| Failure::Outside(format!("signals cannot be listened for: {error}; try again")))?;
+    std::thread::spawn(move || {
+        for signal in signals.forever() {
+            if sender.send(News::Signal(signal)).is_err() {
+                return;
+            }
+        }
+    });
+    Ok(())
+}
+
+/// Until the job is over, or somebody leaves it to itself.
+fn stay(client: &Client, id: u64, sender: &Sender<News>, news: &Receiver<News>) -> Result<(), Failure> {
+    let somebody = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    let (mut asking, mut cancelled) = (false, false);
+    loop {
+        match news.recv().expect("this thread holds a sender") {
+            News::Over(Ok(job)) => return over(&job),
+            News::Over(Err(Failure::ReaderLeft)) => {
+                note(&format!("consort: nobody reads the output any more; job {id} goes on"));
+                return Err(Failure::ReaderLeft);
+            }
+            News::Over(Err(failure)) => return Err(failure),
+            News::Signal(_) if cancelled => {
+                note(&format!("consort: job {id} is being cancelled; `consort show {id}` tells when it is"));
+                return Err(Failure::Status(130));
+            }
+            News::Signal(SIGINT) if somebody && !asking => {
+                asking = true;
+                ask(id, sender.clone());
+            }
+            News::Signal(_) => {
+                if asking {
+                    // The question stands there without an end of line.
+                    let _ = writeln!(std::io::stderr());
+                }
+                cancelled = true;
+                cancel(client, id)?;
+            }
+            News::Answer(answer) => {
+                asking = false;
+                match answer.trim().to_lowercase().chars().next() {
+                    Some('c') => {
+                        cancelled = true;
+                        cancel(client, id)?;
+                    }
+                    Some('d') => {
+                        note(&format!("consort: job {id} goes on; `consort logs -f {id}` shows its output"));
+                        return Ok(());
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+/// On a thread of its own, so that a second interrupt is still heard.
+fn ask(id: u64, sender: Sender<News>) {
+    let mut screen = std::io::stderr();
+    let _ = write!(screen, "\nconsort: job {id}: [c]ancel it, [d]etach and let it run, or [g]o on? ");
+    let _ = screen.flush();
+    std::thread::spawn(move || {
+        let mut answer = String::new();
+        // Whoever closes the terminal's input has gone, and the job is theirs to find again.
+        let read = std::io::stdin().read_line(&mut answer);
+        let answer = if matches!(read, Ok(1..)) { answer } else { "d".into() };
+        let _ = sender.send(News::Answer(answer));
+    });
+}
+
+fn cancel(client: &Client, id: u64) -> Result<(), Failure> {
+    note(&format!("consort: cancelling job {id}"));
+    match client.cancel(id) {
+        // It may have ended in between: then its end is on its way here.
+        Ok(_) | Err(consort_api::ClientError::Problem(404 | 409, _)) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn over(job: &Job) -> Result<(), Failure> {
+    match wording::status(job) {
+        0 => Ok(()),
+        status => {
+            note(&format!("consort: {}", wording::ending(job)));
+            Err(Failure::Status(status))
+        }
+    }
+}

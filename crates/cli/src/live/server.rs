@@ -1,0 +1,45 @@
+//! Which server is meant, and what its answers mean for the exit code.
+
+use crate::failure::Failure;
+use consort_api::{Client, ClientError};
+
+/// The flag that every command of this folder has.
+#[derive(clap::Args)]
+#[command(next_help_heading = "The server")]
+pub struct Server {
+    /// Its address, as in http://127.0.0.1:8080; CONSORT_URL or the one that `consort up` started when absent
+    #[arg(long, value_name = "URL")]
+    server: Option<String>,
+}
+
+impl Server {
+    /// A client of it.
+    pub fn client(&self) -> Result<Client, Failure> {
+        Client::find(self.server.as_deref()).map_err(Failure::from)
+    }
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        let sentence = error.to_string();
+        match error {
+            ClientError::Address(_) => Failure::Request(sentence),
+            ClientError::Problem(status, _) if status < 500 => Failure::Request(sentence),
+            ClientError::Problem(..)
+            | ClientError::Unreachable(_)
+            | ClientError::Denied(_)
+            | ClientError::Garbled(_) => Failure::Outside(sentence),
+        }
+    }
+}
+
+/// The id of a job, as an argument.
+pub fn job_id(text: &str) -> Result<u64, String> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| digits).ok_or_else(|| "expected the id of a job like 17".into())
+}
+
+/// A length of time, as an argument.
+pub fn span(text: &str) -> Result<consort_types::Span, String> {
+    consort_types::file::value::span(text).map_err(|expected| format!("expected {expected}"))
+}

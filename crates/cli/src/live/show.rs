@@ -1,0 +1,110 @@
+//! `consort show`: a job in full.
+
+use super::server::{Server, job_id};
+use super::wording;
+use crate::failure::{Failure, one_line};
+use crate::numbers::duration;
+use crate::screen::{Screen, print, print_json};
+use crate::table::Table;
+use consort_api::shapes::{Ask, JobDetail};
+
+const EXAMPLES: &str = "\
+Examples:
+  consort show 17
+  consort show 17 --json | jq .asks";
+
+/// Show a job in full
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The id of a job
+    #[arg(value_name = "JOB", value_parser = job_id)]
+    job: u64,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    server: Server,
+}
+
+/// Parts of a job that are listed one by one; the rest is counted.
+const SHOWN: usize = 50;
+
+/// The command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let detail = args.server.client()?.job(args.job)?;
+    if args.json {
+        return print_json(&detail);
+    }
+    let screen = Screen::here();
+    let about = facts(&detail);
+    let pairs: Vec<(&str, String)> = about.iter().map(|(name, text)| (*name, one_line(text))).collect();
+    let mut text = screen.bold(&format!("Job {} ({})", detail.job.id, one_line(&detail.job.name))) + "\n";
+    text += &Table::pairs(["", ""], screen.width, &pairs).show(&screen);
+    if !detail.asks.is_empty() {
+        text += "\n";
+        text += &asks(&detail.asks).show(&screen);
+    }
+    if detail.asks.len() > SHOWN {
+        let rest = detail.asks.len() - SHOWN;
+        text += &screen.dim(&screen.prose(&format!("And {rest} more; --json has them all.")));
+    }
+    print(&text)
+}
+
+fn facts(detail: &JobDetail) -> Vec<(&'static str, String)> {
+    let (job, now) = (&detail.job, wording::now());
+    let mut facts = vec![("state", job.state.to_string())];
+    let mut say = |name: &'static str, text: String| {
+        if !text.is_empty() {
+            facts.push((name, text));
+        }
+    };
+    say("reason", job.reason.clone());
+    say("exit code", job.exit_code.map(|code| code.to_string()).unwrap_or_default());
+    say("tenant", job.tenant.clone());
+    say("queue", format!("{}, priority {}, {}", job.queue, job.priority, job.qos));
+    say("devices", job.devices.to_string());
+    say("submitted", wording::instant(job.submitted, now));
+    say("started", job.started.map(|moment| wording::instant(moment, now)).unwrap_or_default());
+    say("ended", job.ended.map(|moment| wording::instant(moment, now)).unwrap_or_default());
+    say("deadline", detail.deadline.map(|moment| wording::instant(moment, now)).unwrap_or_default());
+    say("time limit", detail.time_limit_s.map(duration).unwrap_or_default());
+    say("estimate", detail.estimate_s.map(duration).unwrap_or_default());
+    let after: Vec<String> = detail.after.iter().map(u64::to_string).collect();
+    say("after", after.join(", "));
+    say(
+        "attempts",
+        format!(
+            "{} ({} restarts, {} preemptions, {} retries allowed)",
+            job.attempts, job.restarts, job.preemptions, detail.retries
+        ),
+    );
+    say("folder", detail.workdir.clone().unwrap_or_default());
+    for command in &detail.command {
+        say("runs", command.clone());
+    }
+    for log in &detail.logs {
+        say("output", log.clone());
+    }
+    facts
+}
+
+fn asks(asks: &[Ask]) -> Table {
+    let now = wording::now();
+    let shown = &asks[..asks.len().min(SHOWN)];
+    let each = |show: &dyn Fn(&Ask) -> String| shown.iter().map(show).collect::<Vec<_>>();
+    let mut table = Table::default();
+    table.text("stage", 1, each(&|ask| one_line(&ask.stage)));
+    table.numbers("task", 0, each(&|ask| ask.task.to_string()));
+    table.text("state", 0, each(&|ask| ask.state.to_string()));
+    table.numbers("attempt", 3, each(&|ask| ask.attempt.to_string()));
+    table.numbers(
+        "since",
+        2,
+        each(&|ask| ask.since.map_or("-".into(), |since| duration(wording::ago(since, now)))),
+    );
+    table.text("devices", 0, each(&|ask| one_line(&ask.devices.join(" "))));
+    table.text("reason", 0, each(&|ask| one_line(&ask.reason)));
+    table
+}

@@ -1,0 +1,69 @@
+//! `consort scancel`: ends jobs by id, or all that fit.
+
+use super::squeue::{Codes, code};
+use crate::failure::{Failure, note};
+use crate::live::server::{Server, job_id};
+use consort_api::ClientError;
+use consort_api::client::JobQuery;
+
+const EXAMPLES: &str = "\
+Examples:
+  consort scancel 17 18
+  consort scancel -u red -t PD              all of a tenant that wait
+  consort scancel -n sweep";
+
+/// End jobs, as Slurm's command of this name
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Ids of jobs
+    #[arg(value_name = "JOB", value_parser = job_id, required_unless_present_any = ["user", "partition", "name", "state"])]
+    jobs: Vec<u64>,
+    /// All of this tenant
+    #[arg(long, short)]
+    user: Option<String>,
+    /// All of this queue
+    #[arg(long, short)]
+    partition: Option<String>,
+    /// All of this name
+    #[arg(long, short)]
+    name: Option<String>,
+    /// All in this state: PD, R and so on
+    #[arg(long, short = 't', value_parser = code)]
+    state: Option<Codes>,
+    #[command(flatten)]
+    server: Server,
+}
+
+/// The command. Silent when all is well, as Slurm's is.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let client = args.server.client()?;
+    let chosen =
+        args.user.is_some() || args.partition.is_some() || args.name.is_some() || args.state.is_some();
+    let mut ids = args.jobs.clone();
+    if chosen {
+        let query = JobQuery {
+            states: args.state.as_ref().map(|codes| codes.0.clone()).unwrap_or_default(),
+            tenant: args.user.clone(),
+            queue: args.partition.clone(),
+            name: args.name.clone(),
+            limit: Some(1_000_000),
+            ..JobQuery::default()
+        };
+        let (jobs, _) = client.jobs(&query)?;
+        let fits = |id: &u64| args.jobs.is_empty() || args.jobs.contains(id);
+        ids = jobs.into_iter().filter(|job| !job.state.has_ended()).map(|job| job.id).filter(fits).collect();
+    }
+    let mut refused = None;
+    for id in ids {
+        match client.cancel(id) {
+            Ok(_) => {}
+            Err(error @ ClientError::Problem(..)) => match &refused {
+                None => refused = Some(error),
+                Some(_) => note(&format!("consort: {error}")),
+            },
+            Err(error) => return Err(error.into()),
+        }
+    }
+    refused.map_or(Ok(()), |error| Err(error.into()))
+}

@@ -1,0 +1,105 @@
+//! Files that hold a job: a job file in YAML or JSON, or a script with or without `#SBATCH` lines.
+
+use super::flags;
+use super::wording::now;
+use crate::failure::{Failure, note};
+use consort_types::file::ReadError;
+use consort_types::file::job::{Around, JobFile, read, read_json};
+use consort_types::file::sbatch::{self, Batch, Export, Options};
+use std::io::Read;
+use std::path::Path;
+
+/// Larger than any job file that would be accepted.
+const LARGEST: u64 = 64 << 20;
+
+/// A job from a file, and whether that is a script, which says itself what of the environment travels. `-` is standard
+/// input. Notes about it are told at once.
+pub fn job(path: &Path) -> Result<(JobFile, bool), Failure> {
+    let (file, text) = text(path)?;
+    let workdir = flags::here()?;
+    let around = Around { now: now(), workdir: &workdir };
+    let is_script = is_script(&file, &text);
+    let job = if is_script {
+        with_environment(sbatch::read(&file, &text, &around).map_err(malformed)?)
+    } else if file.ends_with(".json") {
+        read_json(&file, text.as_bytes(), &around).map_err(malformed)?
+    } else {
+        read(&file, &text, &around).map_err(malformed)?
+    };
+    Ok((noted(&file, job), is_script))
+}
+
+/// A job from a batch script, whatever it is called, with options that win over its own.
+pub fn batch(path: &Path, options: &Options, arguments: &[String]) -> Result<JobFile, Failure> {
+    let (file, text) = text(path)?;
+    if !text.starts_with("#!") {
+        return Err(Failure::request(
+            format_args!("{file}: is no script, its first line names no interpreter"),
+            "begin it with #!/bin/sh or the like",
+        ));
+    }
+    script(&file, &text, options, arguments)
+}
+
+/// The same from a text.
+pub fn script(file: &str, text: &str, options: &Options, arguments: &[String]) -> Result<JobFile, Failure> {
+    let workdir = flags::here()?;
+    let around = Around { now: now(), workdir: &workdir };
+    let batch = sbatch::read_with(file, text, &around, options, arguments).map_err(malformed)?;
+    Ok(noted(file, with_environment(batch)))
+}
+
+/// What of the environment a script asks for.
+fn with_environment(batch: Batch) -> JobFile {
+    let Batch { mut job, export } = batch;
+    job.work.inherited = match export {
+        Export::All => flags::environment(|_| true),
+        Export::Only(names) => flags::environment(|name| names.iter().any(|wanted| wanted == name)),
+    };
+    job
+}
+
+fn noted(file: &str, job: JobFile) -> JobFile {
+    for sentence in &job.notes {
+        note(&format!("consort: {file}: {sentence}"));
+    }
+    job
+}
+
+fn is_script(file: &str, text: &str) -> bool {
+    file.ends_with(".sh")
+        || file.ends_with(".sbatch")
+        || file.ends_with(".slurm")
+        || text.starts_with("#!")
+        || text.lines().take(100).any(|line| line.starts_with("#SBATCH"))
+}
+
+fn text(path: &Path) -> Result<(String, String), Failure> {
+    let mut bytes = vec![];
+    let is_input = path == Path::new("-");
+    let name = if is_input { "standard input".into() } else { path.display().to_string() };
+    let fault = |error: std::io::Error| Failure::file(Path::new(&name), "read", &error);
+    if is_input {
+        std::io::stdin().lock().take(LARGEST + 1).read_to_end(&mut bytes).map_err(fault)?;
+    } else {
+        if path.is_dir() {
+            return Err(Failure::request(format_args!("{name}: is a folder"), "name a job file or a script"));
+        }
+        let file = std::fs::File::open(path).map_err(fault)?;
+        file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(fault)?;
+    }
+    if bytes.len() as u64 > LARGEST {
+        return Err(Failure::request(format_args!("{name}: is larger than 64 MiB"), "is it a job file?"));
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok((name, text.strip_prefix('\u{feff}').map(String::from).unwrap_or(text))),
+        Err(_) => Err(Failure::request(
+            format_args!("{name}: is not UTF-8, so it is no job file and no script"),
+            "put a program behind `consort run --`",
+        )),
+    }
+}
+
+fn malformed(error: ReadError) -> Failure {
+    Failure::Request(error.to_string())
+}

@@ -1,0 +1,75 @@
+//! `consort submit`: a file becomes a job.
+
+use super::flags::Flags;
+use super::server::Server;
+use super::{sources, wait, wording};
+use crate::failure::Failure;
+use crate::screen::{Screen, print, print_json};
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  consort submit train.yaml
+  consort submit train.yaml --devices 4 --time 2h --name quick
+  consort submit batch.sh --wait            a script, with or without #SBATCH lines
+  echo '{run: nvidia-smi}' | consort submit -
+
+A job file, in YAML or JSON, needs no more than what to run:
+  name: train
+  devices: 8
+  kind: h200
+  run: python train.py
+
+Flags win over what the file says. With --wait the exit code is the job's own.";
+
+/// Submit a job file or a batch script
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// A job file or a script; - is standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Wait until it has ended
+    #[arg(long)]
+    wait: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    flags: Flags,
+    #[command(flatten)]
+    server: Server,
+}
+
+/// The command.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let (mut job, is_script) = sources::job(&args.file)?;
+    args.flags.apply(&mut job, is_script)?;
+    let client = args.server.client()?;
+    let submitted = client.submit(&job.to_json())?;
+    if args.wait {
+        if !args.json {
+            print(&format!(
+                "Job {} ({}) is submitted.\n",
+                submitted.id,
+                crate::failure::one_line(&submitted.name)
+            ))?;
+        }
+        let job = wait::until_ended(&client, submitted.id, None)?;
+        match args.json {
+            true => print_json(&job)?,
+            false => print(&wait::sentence(&job))?,
+        }
+        return wait::verdict(wording::status(&job));
+    }
+    if args.json {
+        return print_json(&submitted);
+    }
+    let mut text =
+        format!("Job {} ({}) is submitted.\n", submitted.id, crate::failure::one_line(&submitted.name));
+    if Screen::here().is_terminal {
+        text += &format!("Its output:   consort logs -f {}\n", submitted.id);
+        text += &format!("Why it waits: consort explain {}\n", submitted.id);
+    }
+    print(&text)
+}

@@ -1,0 +1,186 @@
+//! `consort up` and `consort serve`: the daemon, in the foreground.
+
+use crate::failure::{Failure, note};
+use crate::{names, screen};
+use anstyle::Style;
+use consort_agent::launch::ShimProgram;
+use consort_api::client;
+use consort_api::shapes::Workers;
+use consort_daemon::Fault;
+use consort_daemon::serve::local::{self, Local};
+use consort_daemon::serve::{Host, Options, Ready};
+use std::io::{BufRead, IsTerminal, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+const EXAMPLES: &str = "\
+Examples:
+  consort up                                  this machine becomes a small cluster
+  consort run --devices 1 -- python train.py  then, in another terminal
+  consort up --data-dir /srv/consort --listen 127.0.0.1:7500
+  consort up --on-exit stop                   Ctrl-C ends the work too
+
+The data directory holds the journal, the logs and everything else that must
+survive. Work goes on while the daemon is down, and is found again when it is
+back. Log messages go to standard error, as JSON when that is not a terminal;
+CONSORT_LOG=debug says more.";
+
+/// Make this machine a small cluster: find its devices, keep a journal, take and run jobs
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(flatten)]
+    daemon: Daemon,
+}
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  consort serve --world local --data-dir /srv/consort";
+
+/// Run the daemon for a cluster
+#[derive(clap::Args)]
+#[command(after_help = SERVE_EXAMPLES)]
+pub struct ServeArgs {
+    /// Where work is carried out
+    #[arg(long, value_name = "WORLD", value_parser = ["local"])]
+    world: String,
+    #[command(flatten)]
+    daemon: Daemon,
+}
+
+#[derive(clap::Args)]
+struct Daemon {
+    /// Where the journal is kept [default: consort in the user's data directory]
+    #[arg(long, value_name = "DIR", env = "CONSORT_DATA_DIR")]
+    data_dir: Option<PathBuf>,
+    /// Where to listen: a loopback address; port 0 takes a free one
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7467")]
+    listen: SocketAddr,
+    /// Who decides; `consort policies` lists them
+    #[arg(long, value_name = "NAME")]
+    policy: Option<String>,
+    /// A file that declares further devices [default: devices.yaml in the data directory, if it is there]
+    #[arg(long, value_name = "FILE")]
+    devices: Option<PathBuf>,
+    /// What becomes of running work when this process is interrupted
+    #[arg(long, value_name = "WHAT", default_value = "ask", value_parser = ["ask", "keep", "stop"])]
+    on_exit: String,
+}
+
+/// `consort up`.
+pub fn run(args: &Args) -> Result<(), Failure> {
+    start(&args.daemon)
+}
+
+/// `consort serve`.
+pub fn serve(args: &ServeArgs) -> Result<(), Failure> {
+    match args.world.as_str() {
+        "local" => start(&args.daemon),
+        other => Err(Failure::request(format_args!("there is no world called {other}"), "use local")),
+    }
+}
+
+fn start(daemon: &Daemon) -> Result<(), Failure> {
+    let policy = match &daemon.policy {
+        Some(name) => names::policy(name)?,
+        None => consort_sched::stock::standard(),
+    };
+    let data_dir = daemon.data_dir.clone().map_or_else(data_dir, Ok)?;
+    let program = std::env::current_exe().map_err(|error| {
+        Failure::Outside(format!("this program cannot find itself: {error}; start it by its path"))
+    })?;
+    log_to_stderr();
+    let options = Options {
+        data_dir,
+        listen: daemon.listen,
+        policy: policy.policy(),
+        token: client::token_path().ok_or_else(no_home)?,
+        address: client::server_path(),
+    };
+    let shim = ShimProgram { program, arguments: vec!["shim".into()] };
+    let host = Arc::new(Terminal { on_exit: daemon.on_exit.clone() });
+    let nvidia_library = std::env::var_os("CONSORT_NVIDIA_LIBRARY").map(PathBuf::from);
+    let local = Local { shim, devices: daemon.devices.clone(), nvidia_library };
+    local::up(&options, local, host).map_err(outside)
+}
+
+/// A fault of the daemon, as a command ends with it.
+pub fn outside(fault: Fault) -> Failure {
+    Failure::Outside(fault.to_string())
+}
+
+/// Where the journal is unless somebody says otherwise.
+pub fn data_dir() -> Result<PathBuf, Failure> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let base = set("XDG_DATA_HOME").or_else(|| set("HOME").map(|home| home.join(".local/share")));
+    base.map(|base| base.join("consort")).ok_or_else(no_home)
+}
+
+fn no_home() -> Failure {
+    Failure::request("there is no home directory", "set HOME, or XDG_CONFIG_HOME and XDG_DATA_HOME")
+}
+
+fn log_to_stderr() {
+    use tracing_subscriber::EnvFilter;
+    let is_terminal = std::io::stderr().is_terminal();
+    let level = if is_terminal { "warn" } else { "info" };
+    let filter = EnvFilter::try_from_env("CONSORT_LOG").unwrap_or_else(|_| EnvFilter::new(level));
+    let built = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    // Somebody else may have set one up already; then it is theirs.
+    let _ = match is_terminal {
+        true => built.with_target(false).try_init(),
+        false => built.json().try_init(),
+    };
+}
+
+struct Terminal {
+    on_exit: String,
+}
+
+impl Host for Terminal {
+    fn ready(&self, ready: &Ready) {
+        let screen = screen::Screen::here();
+        let devices: Vec<String> =
+            ready.devices.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+        let devices = if devices.is_empty() { "no devices".into() } else { devices.join(", ") };
+        let mut text =
+            format!("{} with {devices}\n", screen.bold(&format!("Consort is up at {}", ready.url)));
+        text += &format!("  journal  {}\n  token    {}\n", ready.data_dir.display(), ready.token.display());
+        if ready.living > 0 {
+            text += &format!("  {} jobs were there already\n", ready.living);
+        }
+        text += "\nIn another terminal:\n";
+        text += "  consort run --devices 1 -- hostname     run something and watch it\n";
+        text += "  consort submit job.yaml                 or leave it to run\n";
+        text += "  consort top                             look at it all\n";
+        text += &screen.styled(Style::new().dimmed(), "\nCtrl-C ends this; running work may go on.\n");
+        let _ = screen::print(&text);
+        for told in &ready.notes {
+            note(&format!("note: {told}"));
+            tracing::warn!(note = told, "note");
+        }
+        tracing::info!(url = ready.url, data_dir = %ready.data_dir.display(), living = ready.living, "ready");
+    }
+
+    fn interrupted(&self, running: u64) -> Option<Workers> {
+        match self.on_exit.as_str() {
+            "stop" => return Some(Workers::Stop),
+            "keep" => return Some(Workers::Keep),
+            _ if running == 0 || !std::io::stdin().is_terminal() => return Some(Workers::Keep),
+            _ => {}
+        }
+        let plural = if running == 1 { "job runs" } else { "jobs run" };
+        let _ = write!(
+            anstream::stderr(),
+            "\n{running} {plural}. [k]eep running without me, [s]top, or [g]o on? (Ctrl-C keeps) "
+        );
+        let mut line = String::new();
+        let _ = std::io::stdin().lock().read_line(&mut line);
+        match line.trim() {
+            "s" | "stop" => Some(Workers::Stop),
+            "g" | "go" | "go on" => None,
+            _ => Some(Workers::Keep),
+        }
+    }
+}

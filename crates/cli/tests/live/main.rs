@@ -1,0 +1,8 @@
+//! The shipped binary as a daemon: real processes, a real journal, real crashes.
+
+mod api;
+mod crash;
+mod daemon;
+mod refusals;
+mod restart;
+mod story;

@@ -1,0 +1,162 @@
+//! The bytes of events are kept: whatever was written once can be read for ever.
+//!
+//! When this test fails because an event is written differently, older journals are at stake: raise the version in
+//! `journal/bytes.rs`, keep a reader for the old one, and add a new golden file beside this one.
+
+use consort_daemon::journal::bytes::{self, Unreadable};
+use consort_types::*;
+use std::sync::Arc;
+
+const GOLDEN: &str = include_str!("golden/events-v1.jsonl");
+
+fn allocation() -> AllocationId {
+    AllocationId { ask: AskId { job: JobId(7), stage: 1, task: 3 }, attempt: 2 }
+}
+
+/// One event of every kind, with every field set to something.
+fn events() -> Vec<Event> {
+    let spec = JobSpec {
+        tenant: "red".into(),
+        queue: "urgent".into(),
+        priority: -5,
+        qos: Qos::BestEffort,
+        after: vec![
+            Dependency { job: JobId(1), when: Condition::Succeeded },
+            Dependency { job: JobId(2), when: Condition::Failed },
+            Dependency { job: JobId(3), when: Condition::Ended },
+        ],
+        deadline: Some(Time::seconds(9_000)),
+        estimate: Some(Span::seconds(60)),
+        time_limit: Some(Span::seconds(120)),
+        restart_cost: Span::seconds(3),
+        retries: 4,
+        stages: vec![
+            StageSpec {
+                name: "train".into(),
+                form: Form::Gang,
+                roles: vec![Role {
+                    name: "worker".into(),
+                    count: Count { min: 2, max: 8 },
+                    shapes: vec![Shape {
+                        kind: Some("h200".into()),
+                        devices: 2,
+                        share: 500,
+                        memory_bytes: 1 << 30,
+                        within: Some("nvlink".into()),
+                    }],
+                }],
+                after: vec![],
+            },
+            StageSpec { name: "sweep".into(), form: Form::Bag { tasks: 9 }, roles: vec![], after: vec![0] },
+            StageSpec {
+                name: "serve".into(),
+                form: Form::Service { replicas: 3 },
+                roles: vec![],
+                after: vec![],
+            },
+        ],
+        ..JobSpec::gang("demo \"é\"\n", 1, Shape::any())
+    };
+    let settings = Settings {
+        levels: vec![LevelSpec { name: "rack".into(), link: Some("ib".into()) }],
+        island_link: Some("nvlink".into()),
+        node_link: None,
+        lease: Span::seconds(30),
+        margin: Span::seconds(10),
+    };
+    let kind =
+        KindSpec { name: "h200".into(), vendor: "nvidia".into(), memory_bytes: 141 << 30, by_name: true };
+    let tenant = TenantSpec {
+        name: "red".into(),
+        quotas: vec![Quota { kind: "h200".into(), guarantee: 4, ceiling: Some(8) }],
+    };
+    let queue = QueueSpec { name: "urgent".into(), priority: 9, strict: true, tenants: vec!["red".into()] };
+    let node = NodeSpec {
+        name: "n1".into(),
+        domains: vec!["r1".into()],
+        devices: vec![DeviceGroup { kind: "h200".into(), count: 8, island: 4 }],
+    };
+    let outcomes = [
+        Outcome::Succeeded,
+        Outcome::Stopped,
+        Outcome::Failed { code: 3, cause: Cause::Exit },
+        Outcome::Failed { code: 137, cause: Cause::Signal },
+        Outcome::Failed { code: 137, cause: Cause::OutOfMemory },
+        Outcome::Failed { code: 127, cause: Cause::NotRun },
+    ];
+    let grant = Grant { device: DeviceId(5), share: 250, memory_bytes: 77 };
+    let placement = Placement { fills: vec![Fill { shape: 1, count: 4 }], grants: vec![grant] };
+    let by = AskId::whole(JobId(8));
+    let stop = |cause| Move::Stop { allocation: allocation(), cause };
+    let plan = Plan {
+        moves: vec![
+            stop(StopCause::Preempted { by }),
+            stop(StopCause::TimeLimit),
+            stop(StopCause::Yield),
+            Move::Start { ask: by, placement, after: vec![allocation()] },
+            Move::Fence { node: NodeId(2) },
+        ],
+        wake_at: Some(Time(17)),
+        based_on: 41,
+        slot: Some(Slot { version: 2, words: vec![-1, 5] }),
+    };
+    let node_id = NodeId(3);
+    let mut inputs = vec![
+        Input::Configure(settings),
+        Input::SetKind(kind),
+        Input::SetTenant(tenant),
+        Input::SetQueue(queue),
+        Input::Drain(node_id),
+        Input::Undrain(node_id),
+        Input::Submit(Arc::new(spec)),
+        Input::Cancel(JobId(7)),
+        Input::Pause(JobId(7)),
+        Input::Resume(JobId(7)),
+        Input::NodeJoined(node),
+        Input::NodeSilent(node_id),
+        Input::NodeReturned(node_id),
+        Input::NodeFenced(node_id),
+        Input::ForeignUse { node: node_id, shares: vec![0, 500, 1000] },
+        Input::DeviceHealth {
+            node: node_id,
+            ill: vec![Illness { device: 1, why: "fell off the bus".into() }],
+        },
+        Input::Started(allocation()),
+        Input::StartRefused { allocation: allocation(), why: "no such folder".into() },
+    ];
+    inputs.extend(outcomes.map(|outcome| Input::Ended { allocation: allocation(), outcome }));
+    let facts = inputs.into_iter().map(Fact::Accepted).chain([Fact::Planned(plan)]);
+    (1_700_000_000_000_000_000..).zip(facts).map(|(at, fact)| Event { at: Time(at), fact }).collect()
+}
+
+#[test]
+fn events_are_written_as_they_always_were() {
+    let written: Vec<String> =
+        events().iter().map(|event| String::from_utf8(bytes::write(event)).expect("JSON is text")).collect();
+    if std::env::var_os("CONSORT_BLESS").is_some() {
+        std::fs::write("tests/golden/events-v1.jsonl", written.join("\n") + "\n").expect("the golden file");
+        return;
+    }
+    for (written, golden) in written.iter().zip(GOLDEN.lines()) {
+        assert_eq!(written, golden);
+    }
+    assert_eq!(written.len(), GOLDEN.lines().count());
+}
+
+#[test]
+fn what_was_written_is_read_as_it_was_meant() {
+    let read: Vec<Event> =
+        GOLDEN.lines().map(|line| bytes::read(line.as_bytes()).expect("it was written")).collect();
+    assert_eq!(read, events());
+}
+
+#[test]
+fn what_is_newer_or_torn_is_told_apart() {
+    let line = GOLDEN.lines().next().expect("there are events");
+    let newer = line.replacen("\"v\":1", "\"v\":2", 1);
+    assert_eq!(bytes::read(newer.as_bytes()), Err(Unreadable::Newer(2)));
+    for end in 0..line.len() {
+        assert!(matches!(bytes::read(&line.as_bytes()[..end]), Err(Unreadable::Torn(_))), "{end} bytes");
+    }
+    assert!(matches!(bytes::read(b"\xff\x00{}"), Err(Unreadable::Torn(_))));
+}
