@@ -21,7 +21,7 @@ pub struct News {
 impl News {
     /// Whether it says that the allocation is over.
     pub fn is_ending(&self) -> bool {
-        !matches!(self.input, Input::Started(_))
+        self.input.ended().is_some()
     }
 
     /// Whether it was believed and written down.
@@ -49,10 +49,8 @@ pub(crate) struct Scribe {
 
 fn about(input: &Input) -> Option<AllocationId> {
     match input {
-        Input::Started(allocation)
-        | Input::StartRefused { allocation, .. }
-        | Input::Ended { allocation, .. } => Some(*allocation),
-        _ => None,
+        Input::Started(allocation) => Some(*allocation),
+        _ => input.ended(),
     }
 }
 

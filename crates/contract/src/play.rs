@@ -10,8 +10,10 @@
 //! world is looked at in every turn. Every wait is bounded.
 //! Never: looks into a world, except through its stage.
 
+mod turn;
+
 use crate::held::Held;
-use crate::news::{News, Scribe};
+use crate::news::News;
 use crate::stage::{Crew, Part, Stage};
 use consort_sched::{Doing, Ending, Policy, Rollout, Scheduler, stock};
 use consort_types::*;
@@ -264,122 +266,6 @@ impl<S: Stage> Play<S> {
         self.openings += 1;
         self.rollout = Some(Rollout::new(scheduler, Held::new(world)));
         self.tell();
-    }
-
-    /// One turn of the loop.
-    fn turn(&mut self, inputs: Vec<Input>) {
-        self.open();
-        let (now, asked) = (self.stage.now(), !inputs.is_empty());
-        let rollout = self.rollout.as_mut().expect("just opened");
-        let mut scribe = Scribe::default();
-        for input in inputs {
-            rollout.input(now, input, &mut scribe);
-        }
-        rollout.world.asked = false;
-        rollout.settle(now, &mut scribe);
-        assert!(scribe.refused.is_empty(), "{:?}", scribe.refused);
-        assert!(rollout.scheduler.take_rejections().is_empty(), "the policy is sound");
-        assert_eq!(rollout.scheduler.audit(), Vec::<String>::new());
-        // Whoever asked must be answered, so that only news is lost.
-        let dies = if asked { None } else { self.dies_at(&scribe) };
-        self.hear(&scribe, dies != Some(Moment::BeforeCommit));
-        if dies == Some(Moment::BeforeCommit) {
-            return self.crash();
-        }
-        self.journal.append(&mut scribe.events);
-        if dies == Some(Moment::BeforeDesires) {
-            return self.crash();
-        }
-        self.tell();
-        if dies == Some(Moment::BeforeSettled) {
-            return self.crash();
-        }
-        self.settle(&scribe);
-        self.count_workers();
-    }
-
-    fn dies_at(&mut self, scribe: &Scribe) -> Option<Moment> {
-        match &mut self.crashes {
-            Crashes::Never => None,
-            Crashes::Once(moment, fits) => {
-                let moment = scribe.news.iter().any(|(_, input, _)| fits(input)).then_some(*moment)?;
-                self.crashes = Crashes::Never;
-                Some(moment)
-            }
-            Crashes::Always(turns) => {
-                // Old news brings nothing forward: dying of it again and again would lead nowhere.
-                scribe.news.iter().any(|(_, _, refusal)| refusal.is_none()).then(|| {
-                    *turns += 1;
-                    [Moment::BeforeCommit, Moment::BeforeDesires, Moment::BeforeSettled][*turns % 3]
-                })
-            }
-        }
-    }
-
-    /// What holds for every word of every world.
-    fn hear(&mut self, scribe: &Scribe, written: bool) {
-        for (allocation, input, refusal) in &scribe.news {
-            let (allocation, opening) = (*allocation, self.openings);
-            assert!(self.wide.contains_key(&allocation), "nobody ever spoke of it: {input:?}");
-            if let Some(refusal) = refusal {
-                assert_eq!(refusal.rule, Rule::Stale, "{refusal}");
-            }
-            let news = News { allocation, input: input.clone(), refusal: refusal.clone(), opening, written };
-            if news.is_ending() {
-                let crew = self.stage.crew(allocation).unwrap_or_default();
-                assert_eq!(crew.up, 0, "somebody is left: {input:?}");
-                let is_told = |other: &News| {
-                    other.is_ending() && (other.allocation, other.opening) == (allocation, opening)
-                };
-                assert!(!self.news.iter().any(is_told), "told twice: {input:?}");
-                self.over.insert(allocation);
-            }
-            self.news.push(news);
-        }
-    }
-
-    fn tell(&mut self) {
-        let now = self.stage.now();
-        let rollout = self.rollout.as_mut().expect("it has not crashed");
-        let mut desires = std::mem::take(&mut rollout.world.desires);
-        match self.telling {
-            Telling::Once => {}
-            Telling::Twice => desires = desires.iter().flat_map(|one| [one.clone(), one.clone()]).collect(),
-            Telling::All => desires.extend(rollout.scheduler.all_desires()),
-        }
-        for Desired { allocation, wanted } in &desires {
-            if let Wanted::Run(placement) = wanted {
-                let wide = placement.fills.iter().map(|fill| fill.count as usize).sum();
-                self.wide.insert(*allocation, wide);
-            } else {
-                self.wide.entry(*allocation).or_default();
-            }
-        }
-        if !desires.is_empty() {
-            rollout.world.world.desire(now, &desires);
-        }
-        if self.telling == Telling::Twice && !desires.is_empty() {
-            rollout.world.world.desire(now, &desires);
-        }
-    }
-
-    fn settle(&mut self, scribe: &Scribe) {
-        let endings = scribe.news.iter().filter(|(_, input, _)| !matches!(input, Input::Started(_)));
-        let ended: Vec<AllocationId> = endings.map(|(allocation, ..)| *allocation).collect();
-        if !ended.is_empty() {
-            self.rollout.as_mut().expect("it has not crashed").world.world.settled(&ended);
-        }
-    }
-
-    fn count_workers(&self) {
-        for (&allocation, &wide) in &self.wide {
-            let Some(crew) = self.stage.crew(allocation) else { continue };
-            assert!(crew.up <= wide && crew.began <= wide, "{allocation} is {wide} wide and has {crew:?}");
-            assert!(
-                crew.up == 0 || !self.over.contains(&allocation),
-                "{allocation} is over and has {crew:?}"
-            );
-        }
     }
 
     fn end(mut self) {

@@ -109,7 +109,8 @@ impl<W: World> Rollout<W> {
     pub fn input(&mut self, now: Time, input: Input, watch: &mut impl Watch) -> Option<Refusal> {
         self.events += 1;
         self.started |= matches!(input, Input::Started(_));
-        match self.scheduler.accept(now, input.clone()) {
+        let ended = input.ended();
+        let refusal = match self.scheduler.accept(now, input.clone()) {
             Err(refusal) => {
                 self.world.refused(now, &input, &refusal);
                 watch.refused(now, &input, &refusal);
@@ -119,7 +120,12 @@ impl<W: World> Rollout<W> {
                 self.commit(event, watch);
                 None
             }
+        };
+        if let Some(ended) = ended {
+            // Refused or not, it is known here. Whoever has a disk in the middle settles once it is there.
+            self.world.settled(&[ended]);
         }
+        refusal
     }
 
     /// Makes a plan and commits it. Whether it takes something back.

@@ -31,7 +31,8 @@
 //! | `finally`, `finally tenants`, `finally events` | the same when nothing can happen any more |
 //!
 //! Acts: `submit NAME: CLAUSES`; `pause`, `resume`, `cancel` a job; `node n1 dies`, `is cut off for 20s`, `comes back`,
-//! `drains`, `undrains`; `others use n1[0-3]`, `others use 0.5 of n1[0]`, `others leave n1`; news from nowhere
+//! `drains`, `undrains`; `others use n1[0-3]`, `others use 0.5 of n1[0]`, `others leave n1`; `ill n1[2]: fell off the bus`,
+//! `well n1` (both replace what was said of the node before); news from nowhere
 //! (`started a#1`, `refused a#1`, `ended a#1 failed`, `silent n1`, `returned n1`, `fenced n1`, `joined n1`);
 //! `refuse the next 2 starts of a`; `tenant ...` and `queue ...` as above; `crash the controller`; `plan` (only lets
 //! time pass until then).

@@ -9,6 +9,8 @@
 mod act;
 mod faults;
 mod node;
+mod returning;
+mod submit;
 mod workers;
 
 pub use act::{Act, Attempt, Request};
@@ -40,6 +42,8 @@ pub struct VirtualWorld {
     /// By submission: what became of it.
     ids: Vec<Option<JobId>>,
     live: BTreeMap<AllocationId, Live>,
+    /// What was said about the end of allocations and may not be written down yet.
+    unsettled: BTreeMap<AllocationId, Input>,
     /// Work left of asks that were interrupted.
     left: BTreeMap<AskId, Span>,
     /// By submission: how many of its next starts are refused.
@@ -104,6 +108,7 @@ impl VirtualWorld {
             withheld: vec![],
             unanswered: vec![],
             live: BTreeMap::new(),
+            unsettled: BTreeMap::new(),
             left: BTreeMap::new(),
             refusals: BTreeMap::new(),
             nodes: Nodes::new(cluster),
@@ -272,6 +277,9 @@ impl VirtualWorld {
 
     /// Says something about allocations now, or late, or twice.
     fn say(&mut self, now: Time, input: Input, inputs: &mut Vec<Input>) {
+        if let Some(ended) = input.ended() {
+            self.unsettled.insert(ended, input.clone());
+        }
         let late = self.faults.late(&mut self.dice);
         if let Some(delay) = self.faults.twice(&mut self.dice) {
             self.broken[2] += 1;
@@ -287,36 +295,6 @@ impl VirtualWorld {
             }
         }
     }
-
-    fn submit(&mut self, index: u32, inputs: &mut Vec<Input>) {
-        let submission = &self.submissions[index as usize];
-        let mut spec = submission.spec.clone();
-        if !submission.after.is_empty() {
-            let waits = |&(other, when)| self.job_of(other).map(|job| Dependency { job, when }).ok_or(other);
-            match submission.after.iter().map(waits).collect::<Result<Vec<_>, usize>>() {
-                Ok(after) => Arc::make_mut(&mut spec).after = after,
-                Err(refused) => return self.withhold(index, refused),
-            }
-        }
-        // Ids are handed out in order; a refusal takes this back.
-        self.ids[index as usize] = Some(JobId(self.jobs.len() as u64 + 1));
-        self.jobs.push(index);
-        self.unanswered.push((spec.clone(), index));
-        inputs.push(Input::Submit(spec));
-    }
-
-    /// Nobody submits what waits for something that was refused.
-    fn withhold(&mut self, index: u32, refused: usize) {
-        let (name, other) =
-            (&self.submissions[index as usize].spec.name, &self.submissions[refused].spec.name);
-        let subject = format!("job {name} waits for {other}, which was refused");
-        self.withheld.push(Refusal::new(Rule::NotThere, subject, format!("mend {other} first")));
-    }
-
-    /// Why submissions were withheld, because of others that were refused.
-    pub fn withheld(&self) -> &[Refusal] {
-        &self.withheld
-    }
 }
 
 impl World for VirtualWorld {
@@ -327,6 +305,9 @@ impl World for VirtualWorld {
     fn desire(&mut self, now: Time, changes: &[Desired]) {
         for desired in changes {
             let id = desired.allocation;
+            if self.unsettled.contains_key(&id) {
+                continue; // it is over, and that was said
+            }
             match &desired.wanted {
                 Wanted::Run(_) if self.live.contains_key(&id) => {}
                 Wanted::Run(placement) => self.bring_up(now, id, placement),
@@ -374,6 +355,12 @@ impl World for VirtualWorld {
         {
             let Some((_, act)) = self.script.pop_front() else { break };
             self.act(now, act, inputs);
+        }
+    }
+
+    fn settled(&mut self, ended: &[AllocationId]) {
+        for id in ended {
+            self.unsettled.remove(id);
         }
     }
 

@@ -129,6 +129,10 @@ fn what_cannot_be_read_is_pointed_at() {
             "4:15: found `sulks`, expected dies, is cut off for, comes back, drains or undrains",
         ),
         ("at 5s others use n1[0-8]", "4:18: found `n1[0-8]`, expected a whole number from 0 to 7"),
+        ("at 5s ill n1[8]: smokes", "4:11: found `n1[8]`, expected a whole number from 0 to 7"),
+        ("at 5s ill n1[2]", "4:16: the line ends here, expected `:`"),
+        ("at 5s ill n1[2]:", "4:17: the line ends here, expected what is wrong with it"),
+        ("at 5s well n3", "4:12: found `n3`, expected a node of the cluster: n1, n2"),
         ("at 0s submit a: gang of 0 h200", "4:25: found `0`, expected a whole number from 1 to 1,000,000"),
         (
             "at 0s submit a: gang of 1 h200 quickly",

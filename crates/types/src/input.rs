@@ -105,6 +105,16 @@ pub enum Input {
     },
 }
 
+impl Input {
+    /// The allocation that is over, according to this. Whoever wrote it down tells the world that it is settled.
+    pub fn ended(&self) -> Option<AllocationId> {
+        match self {
+            Input::Ended { allocation, .. } | Input::StartRefused { allocation, .. } => Some(*allocation),
+            _ => None,
+        }
+    }
+}
+
 /// A device that must not be used.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Illness {

@@ -111,6 +111,14 @@ impl Chronicle {
             Input::NodeSilent(node) => self.say(at, format!("{} falls silent", self.node(*node))),
             Input::NodeReturned(node) => self.say(at, format!("{} is heard again", self.node(*node))),
             Input::NodeFenced(node) => self.say(at, format!("{} is fenced", self.node(*node))),
+            Input::DeviceHealth { node, ill } if ill.is_empty() => {
+                self.say(at, format!("all devices of {} are well", self.node(*node)));
+            }
+            Input::DeviceHealth { node, ill } => {
+                for Illness { device, why } in ill {
+                    self.say(at, format!("{}[{device}] is ill: {why}", self.node(*node)));
+                }
+            }
             _ => {}
         }
     }

@@ -71,6 +71,17 @@ impl<'t> Words<'t> {
         }
     }
 
+    /// Takes all that is left, as a sentence.
+    pub fn rest(&mut self, what: &str) -> Result<String, ReadError> {
+        let mut sentence = self.word(what)?.to_string();
+        while let Some(word) = self.peek() {
+            self.next += 1;
+            let gap = if matches!(word, "," | ":") { "" } else { " " };
+            sentence += &format!("{gap}{word}");
+        }
+        Ok(sentence)
+    }
+
     /// Takes the next word as a value.
     pub fn read<T>(
         &mut self,

@@ -72,12 +72,14 @@ impl Nodes {
         self.mail.remove(&number)
     }
 
+    /// Nobody is to hear of an allocation any more.
+    pub fn drop_mail(&mut self, id: AllocationId) {
+        self.mail.retain(|_, input| *input != Input::Started(id) && input.ended() != Some(id));
+    }
+
     /// Whether the news that an allocation is over is on its way.
     fn is_over(&self, id: AllocationId) -> bool {
-        self.mail.values().any(|input| match input {
-            Input::Ended { allocation, .. } | Input::StartRefused { allocation, .. } => *allocation == id,
-            _ => false,
-        })
+        self.mail.values().any(|input| input.ended() == Some(id))
     }
 
     fn of(&self, grants: &[Grant]) -> Vec<NodeId> {

@@ -60,6 +60,11 @@ impl Workers {
         }
     }
 
+    /// Parts of devices on which somebody of it is alive.
+    pub fn count(&self, id: AllocationId) -> usize {
+        self.alive.get(&id).map_or(0, Vec::len)
+    }
+
     pub fn overlaps(&self) -> &[String] {
         &self.overlaps
     }

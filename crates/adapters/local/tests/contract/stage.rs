@@ -24,8 +24,10 @@ pub struct Machine {
     began: Instant,
 }
 
+type Kept = BTreeMap<JobId, (Arc<JobSpec>, Arc<Work>)>;
+
 #[derive(Default)]
-struct Shelf(Mutex<BTreeMap<JobId, (Arc<JobSpec>, Arc<Work>)>>);
+struct Shelf(Mutex<Kept>);
 
 impl Works for Shelf {
     fn find(&self, job: JobId) -> Result<(Arc<JobSpec>, Arc<Work>), String> {

@@ -5,9 +5,11 @@ use crate::scenario::words::Words;
 use crate::workload::{ReadError, limits, value};
 use crate::world::{Act, Attempt, Request};
 use consort_types::*;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
 
-const ACT: &str = "submit, pause, resume, cancel, node, others, started, refused, ended, silent, returned, fenced, \
-                   joined, refuse, tenant, queue, crash or plan";
+const ACT: &str = "submit, pause, resume, cancel, node, others, ill, well, started, refused, ended, silent, returned, \
+                   fenced, joined, refuse, tenant, queue, crash or plan";
 
 impl Reader {
     pub(super) fn act(&mut self, words: &mut Words<'_>) -> Result<(), ReadError> {
@@ -34,6 +36,8 @@ impl Reader {
             "cancel" => Act::Ask(self.job(words)?, Request::Cancel),
             "node" => self.node_act(words)?,
             "others" => self.foreign(words)?,
+            "ill" => self.ill(words)?,
+            "well" => Act::Say(Input::DeviceHealth { node: self.node(words)?, ill: vec![] }),
             "started" => {
                 let (job, attempt) = self.attempt(words)?;
                 Act::Ask(job, Request::Started(attempt))
@@ -95,12 +99,9 @@ impl Reader {
 
     /// `others use n1[0-3]`, `others use 0.5 of n1[0]`, `others leave n1`. Replaces what was said of the node before.
     fn foreign(&mut self, words: &mut Words<'_>) -> Result<Act, ReadError> {
-        let count = |reader: &Self, node: NodeId| -> u32 {
-            reader.story.cluster.nodes[node.index()].devices.iter().map(|group| group.count).sum()
-        };
         if words.take("leave") {
             let node = self.node(words)?;
-            let shares = vec![0; count(self, node) as usize];
+            let shares = vec![0; self.device_count(node) as usize];
             return Ok(Act::Say(Input::ForeignUse { node, shares }));
         }
         words.need(&["use", "leave"])?;
@@ -109,19 +110,38 @@ impl Reader {
             share = words.read("a share", value::share)?;
             words.need(&["of"])?;
         }
-        let (node, devices) = words.read("devices like n1[0-3]", |text| {
+        let (node, devices) = self.places(words)?;
+        let shares =
+            (0..self.device_count(node)).map(|device| if devices.contains(&device) { share } else { 0 });
+        Ok(Act::Say(Input::ForeignUse { node, shares: shares.collect() }))
+    }
+
+    /// `ill n1[2]: fell off the bus`. Replaces what was said of the node before; `well n1` takes it back.
+    fn ill(&mut self, words: &mut Words<'_>) -> Result<Act, ReadError> {
+        let (node, devices) = self.places(words)?;
+        words.need(&[":"])?;
+        let why: Arc<str> = words.rest("what is wrong with it")?.into();
+        let ill = devices.map(|device| Illness { device, why: why.clone() }).collect();
+        Ok(Act::Say(Input::DeviceHealth { node, ill }))
+    }
+
+    fn device_count(&self, node: NodeId) -> u32 {
+        self.story.cluster.nodes[node.index()].devices.iter().map(|group| group.count).sum()
+    }
+
+    /// `n1[0-3]`, `n1[2]`.
+    fn places(&self, words: &mut Words<'_>) -> Result<(NodeId, RangeInclusive<u32>), ReadError> {
+        words.read("devices like n1[0-3]", |text| {
             let expected = || "devices of one node like n1[0-3]".to_string();
             let (name, rest) = text.split_once('[').ok_or_else(expected)?;
             let node = self.story.cluster.nodes.iter().position(|node| node.name == name);
             let node = NodeId(node.ok_or_else(expected)? as u32);
-            let most = count(self, node).saturating_sub(1);
+            let most = self.device_count(node).saturating_sub(1);
             let range = rest.strip_suffix(']').ok_or_else(expected)?;
             let (first, last) = range.split_once('-').unwrap_or((range, range));
             let number = |text: &str| value::count(text, 0, most);
             Ok((node, number(first)?..=number(last)?))
-        })?;
-        let shares = (0..count(self, node)).map(|device| if devices.contains(&device) { share } else { 0 });
-        Ok(Act::Say(Input::ForeignUse { node, shares: shares.collect() }))
+        })
     }
 
     /// `refuse the next start of a`, `refuse the next 3 starts of a`.
