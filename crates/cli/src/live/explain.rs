@@ -31,12 +31,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return print_json(&explanation);
     }
     let screen = Screen::here();
-    let mut text = screen.bold(&format!(
-        "Job {} ({}) is {}.",
-        explanation.id,
-        one_line(&explanation.name),
-        explanation.state
-    )) + "\n";
+    let mut text = String::new();
+    // Sentences that name the job need no title.
+    let subject = format!("Job {} ({})", explanation.id, one_line(&explanation.name));
+    if !explanation.sentences.iter().any(|sentence| one_line(sentence).starts_with(&subject)) {
+        text += &screen.bold(&format!("{subject}: {}", explanation.state));
+        text.push('\n');
+    }
     for sentence in &explanation.sentences {
         text += &screen.prose(&one_line(sentence));
     }

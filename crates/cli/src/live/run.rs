@@ -10,13 +10,14 @@ use super::{logs, wording};
 use crate::failure::{Failure, note, one_line};
 use consort_api::Client;
 use consort_api::client::LogQuery;
-use consort_api::shapes::Job;
+use consort_api::shapes::{Job, State};
 use consort_types::file::job::JobFile;
 use consort_types::file::limits;
 use consort_types::{Command, Grace, JobSpec, Limits, Output, Shape, StageWork, Work};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::{IsTerminal, Write};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -112,8 +113,12 @@ fn listen(sender: Sender<News>) -> Result<(), Failure> {
 fn stay(client: &Client, id: u64, sender: &Sender<News>, news: &Receiver<News>) -> Result<(), Failure> {
     let somebody = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     let (mut asking, mut cancelled) = (false, false);
+    let mut waiting = Waiting::new(somebody);
     loop {
-        match news.recv().expect("this thread holds a sender") {
+        let Some(news) = waiting.next(client, id, news) else {
+            continue;
+        };
+        match news {
             News::Over(Ok(job)) => return over(&job),
             News::Over(Err(Failure::ReaderLeft)) => {
                 note(&format!("consort: nobody reads the output any more; job {id} goes on"));
@@ -151,6 +156,43 @@ fn stay(client: &Client, id: u64, sender: &Sender<News>, news: &Receiver<News>) 
                 }
             }
         }
+    }
+}
+
+/// Tells somebody who sits there why nothing happens, until something does.
+struct Waiting {
+    /// Nobody sits there, or the work has begun.
+    over: bool,
+    said: String,
+}
+
+/// How long somebody waits before they wonder why.
+const WONDER: Duration = Duration::from_secs(2);
+
+impl Waiting {
+    fn new(somebody: bool) -> Self {
+        Self { over: !somebody, said: String::new() }
+    }
+
+    fn next(&mut self, client: &Client, id: u64, news: &Receiver<News>) -> Option<News> {
+        if self.over {
+            return Some(news.recv().expect("the other side is held here too"));
+        }
+        if let Ok(news) = news.recv_timeout(WONDER) {
+            return Some(news);
+        }
+        match client.wait(id, Duration::ZERO) {
+            Ok(job) if matches!(job.state, State::Waiting | State::Held | State::Paused) => {
+                // Numbers in a reason change all the time; what is said is the reason when the state changed.
+                if self.said != job.state.word() {
+                    self.said = job.state.word().into();
+                    note(&format!("consort: job {id} {}", one_line(&job.reason)));
+                }
+            }
+            Ok(job) if job.state == State::Starting => {}
+            _ => self.over = true,
+        }
+        None
     }
 }
 

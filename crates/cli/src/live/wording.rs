@@ -48,15 +48,16 @@ pub fn ending(job: &Job) -> String {
         (Some(_), Some(_)) => format!(" after {}", duration(elapsed(job, now()))),
         _ => String::new(),
     };
+    let reason = one_line(&job.reason);
     let how = match (job.state, job.exit_code) {
         (State::Succeeded, _) => "succeeded".to_string(),
         (State::Cancelled, _) => "was cancelled".to_string(),
-        (State::Failed, Some(code)) if job.reason.is_empty() => format!("failed with status {code}"),
-        (State::Failed, _) if job.reason.is_empty() => "failed".to_string(),
-        (State::Failed, _) => {
-            let reason = one_line(&job.reason);
-            return format!("{} failed{time}: {reason}", subject(job));
-        }
+        (State::Failed, _) if !reason.is_empty() => match reason.strip_prefix("it ") {
+            Some(what) => what.to_string(),
+            None => return format!("{} failed{time}: {reason}", subject(job)),
+        },
+        (State::Failed, Some(code)) => format!("failed with status {code}"),
+        (State::Failed, None) => "failed".to_string(),
         (state, _) => format!("is {state}"),
     };
     format!("{} {how}{time}", subject(job))
@@ -130,6 +131,15 @@ mod tests {
             assert_eq!(ending(&job), format!("job 17 (a b) {words}"));
             assert_eq!(self::status(&job), status);
         }
+    }
+
+    #[test]
+    fn a_reason_says_how_it_failed() {
+        let mut job = job(State::Failed, Some(137));
+        job.reason = "it ran out of memory".into();
+        assert_eq!(ending(&job), "job 17 (a b) ran out of memory after 2m");
+        job.reason = "node n1 was lost".into();
+        assert_eq!(ending(&job), "job 17 (a b) failed after 2m: node n1 was lost");
     }
 
     #[test]

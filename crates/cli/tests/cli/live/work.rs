@@ -209,7 +209,7 @@ fn one_job_is_shown_and_explained() {
     }
     assert_eq!(folder.ask(&server, "show 17 --json").json()["asks"][0]["node"], "n1");
     let why = folder.ask(&server, "explain 17").done().out;
-    assert_eq!(why, "Job 17 (train) is waiting.\nIt needs 8 h200, and 2 are free.\n");
+    assert_eq!(why, "Job 17 (train): waiting\nIt needs 8 h200, and 2 are free.\n");
     folder.ask(&server, "show 18").refused(2, &["there is no such thing; look elsewhere"]);
     folder.ask(&server, "show train").refused(2, &["expected the id of a job like 17"]);
 }
