@@ -4,7 +4,10 @@ use super::*;
 use std::io::Read;
 use std::process::Stdio;
 
-const COMMANDS: [&str; 27] = [
+const COMMANDS: [&str; 30] = [
+    "up",
+    "serve",
+    "replay",
     "submit",
     "run",
     "jobs",
@@ -53,7 +56,7 @@ fn mistakes_on_the_command_line_are_one_sentence() {
     let folder = Folder::with_inputs();
     let run = "simulate --cluster cluster.yaml --workload jobs.yaml --policy fifo";
     folder.run("simulte").refused(2, &["there is no command called `simulte`; did you mean `simulate`?"]);
-    folder.run("frobnicate").refused(2, &["the commands are submit, run"]);
+    folder.run("frobnicate").refused(2, &["the commands are up, serve"]);
     folder.run("simulate").refused(2, &["--cluster <FILE>", "are missing; see `consort simulate --help`"]);
     folder.run(&format!("{run} --polcy x")).refused(2, &["`--polcy`", "did you mean `--policy`?"]);
     folder.run(&format!("{run} --place moon")).refused(2, &["`moon`", "best-fit, consolidated"]);
