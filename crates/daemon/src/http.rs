@@ -89,9 +89,6 @@ impl Desk {
 
     /// Puts an input to the loop and waits until it is on disk.
     pub async fn put(&self, input: Input, work: Option<Box<Work>>) -> Result<Accepted, Trouble> {
-        if self.meters.is_full() {
-            return Err(Trouble::full());
-        }
         let (answer, receiver) = oneshot::channel();
         self.mailbox.send(Letter::Input { input, work, answer }).map_err(|_| Trouble::busy())?;
         match receiver.await {

@@ -173,6 +173,18 @@ impl Journal {
         Ok(())
     }
 
+    /// Whether the disk has more room than is kept for what is already under way: a tenth of it, at most 16 MiB.
+    pub fn has_room(&self) -> bool {
+        const KEPT: u64 = 16 << 20;
+        match rustix::fs::statvfs(&self.folder) {
+            Ok(disk) => {
+                let (all, free) = (disk.f_blocks * disk.f_frsize, disk.f_bavail * disk.f_frsize);
+                free >= KEPT.min(all / 10)
+            }
+            Err(_) => true, // then writing will tell
+        }
+    }
+
     /// Notes how far clients are about to be told yes.
     pub fn acknowledge(&mut self) {
         self.acknowledged.set(self.last);

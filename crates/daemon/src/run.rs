@@ -151,9 +151,11 @@ impl<W: World> Run<W> {
     fn turn(&mut self, letters: Vec<Letter>) -> Result<bool, Fault> {
         let now = self.clock.now();
         let mut scribe = Scribe::default();
+        let has_room = self.look_for_room();
         let (mut answers, mut looks, mut stop) = (vec![], vec![], false);
         for letter in letters {
             match letter {
+                Letter::Input { answer, .. } if !has_room => drop(answer), // which says: not now
                 Letter::Input { input, work, answer } => {
                     answers.push((answer, self.input(now, input, work, &mut scribe)));
                 }
@@ -208,6 +210,24 @@ impl<W: World> Run<W> {
         }
     }
 
+    /// Whether there is room for more than what is already under way. What clients ask for is refused before the disk is
+    /// full, so that what happens to running work can still be written down.
+    fn look_for_room(&mut self) -> bool {
+        let has_room = self.journal.has_room();
+        self.set_full(!has_room);
+        has_room
+    }
+
+    fn set_full(&self, full: bool) {
+        match (self.meters.set_full(full), full) {
+            (false, true) => {
+                tracing::error!("no room for the journal: nothing new is accepted until there is")
+            }
+            (true, false) => tracing::info!("there is room for the journal again"),
+            _ => {}
+        }
+    }
+
     /// Puts a batch on disk, however long there is no room for it.
     fn commit(&mut self, batch: &Batch) -> Result<(), Fault> {
         let began = Instant::now();
@@ -216,17 +236,10 @@ impl<W: World> Run<W> {
                 Ok(()) => break,
                 Err(NotCommitted::Broken(fault)) => return Err(fault),
                 Err(NotCommitted::Full) => {
-                    if !self.meters.set_full(true) {
-                        tracing::error!(
-                            "there is no room for the journal: nothing new is accepted until there is"
-                        );
-                    }
+                    self.set_full(true);
                     self.while_full()?;
                 }
             }
-        }
-        if self.meters.set_full(false) {
-            tracing::info!("there is room for the journal again");
         }
         if !batch.events.is_empty() {
             crash::point("after-commit");

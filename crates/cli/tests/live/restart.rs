@@ -128,8 +128,8 @@ fn a_full_disk_stops_the_accepting_and_loses_nothing() {
     }
     let text = fs::read_to_string(data.join("devices.yaml")).expect("it is there");
     let script = format!(
-        "mount -t tmpfs -o size=3m none {data} && printf '%s' '{text}' > {data}/devices.yaml && \
-         dd if=/dev/zero of={data}/filler bs=1k count=1200 2>/dev/null && \
+        "mount -t tmpfs -o size=6m none {data} && printf '%s' '{text}' > {data}/devices.yaml && \
+         dd if=/dev/zero of={data}/filler bs=1k count=3000 2>/dev/null && \
          exec {consort} up --listen 127.0.0.1:0 --on-exit keep --data-dir {data}",
         data = data.display(),
         consort = env!("CARGO_BIN_EXE_consort")
