@@ -1,1 +1,153 @@
-//! x
+//! The whole story: two tenants, priorities, a preemption, a device that falls ill, a restart in the middle.
+
+use super::daemon::{House, until};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// The library that stands in for NVIDIA's, built if it is not there yet.
+fn fake_library() -> PathBuf {
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "-p", "consort-fake-nvml", "--message-format=json"])
+        .output()
+        .expect("cargo runs");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let said = String::from_utf8_lossy(&built.stdout).into_owned();
+    let files = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let files = files.flat_map(|message| message["filenames"].as_array().cloned().unwrap_or_default());
+    let library = files.filter_map(|file| file.as_str().map(PathBuf::from));
+    let library = library.filter(|file| file.to_string_lossy().contains("fake_nvml"));
+    library.filter(|file| file.extension().is_some_and(|end| end == "so")).next().expect("a library")
+}
+
+/// A machine with four cards.
+fn machine(ill: Option<usize>) -> String {
+    let card = |index: usize| {
+        let mut card = json!({
+            "name": "NVIDIA H200",
+            "uuid": format!("GPU-0000000{index}-aaaa-bbbb-cccc-000000000000"),
+            "pci": format!("00000000:{index:02X}:00.0"),
+            "memory_bytes": 151_000_000_000u64,
+            "used_bytes": 1_000_000_000u64,
+            "temperature_c": 40 + index,
+            "power_mw": 90_000,
+        });
+        if ill == Some(index) {
+            card["lost"] = json!(true);
+        }
+        card
+    };
+    json!({"devices": (0..4).map(card).collect::<Vec<_>>()}).to_string()
+}
+
+fn shown(house: &House, id: u64) -> Value {
+    house.json(&["show", &id.to_string(), "--json"])
+}
+
+#[test]
+fn the_whole_story() {
+    let mut house = House::new(0);
+    fs::write(house.data().join("devices.yaml"), "discover: [nvidia, cpu]\n").expect("a file");
+    let script = house.path("nvml.json");
+    let scripted = |ill| {
+        let beside = script.with_extension("new");
+        fs::write(&beside, machine(ill)).and_then(|()| fs::rename(&beside, &script)).expect("a file");
+    };
+    scripted(None);
+    house.env = vec![
+        ("CONSORT_NVIDIA_LIBRARY".into(), fake_library().display().to_string()),
+        ("CONSORT_FAKE_NVML".into(), script.display().to_string()),
+    ];
+    house.start();
+    // Four cards, and processors for those who ask for them by name.
+    let devices = house.json(&["devices", "--json"]);
+    let cards: Vec<&Value> =
+        devices.as_array().expect("a list").iter().filter(|device| device["kind"] == "h200").collect();
+    assert_eq!(cards.len(), 4, "{devices}");
+    until("the sensors", || {
+        let devices = house.json(&["devices", "--json"]);
+        let warm = devices.as_array()?.iter().any(|device| device["temperature_c"] == 43.0);
+        warm.then_some(())
+    });
+    // Two tenants; red is promised three cards.
+    house.said(&["tenants", "set", "red", "--quota", "h200=3"]);
+    house.said(&["tenants", "set", "blue"]);
+    let submit = |tenant: &str, words: &[&str], run: &str| -> u64 {
+        let mut all = vec!["submit", "--json", "--tenant", tenant];
+        all.extend(words);
+        let file = house.path("job.yaml");
+        fs::write(&file, json!({"run": run, "workdir": "/", "grace": "1s"}).to_string()).expect("a file");
+        all.push(file.to_str().expect("a plain path"));
+        house.json(&all)["id"].as_u64().expect("an id")
+    };
+    // Blue takes everything, with a gang of two and two single workers that never end by themselves.
+    let gang = submit("blue", &["--workers", "2", "--name", "gang"], "echo $RANK of $WORLD_SIZE; sleep 300");
+    let low = submit(
+        "blue",
+        &["--name", "low", "--qos", "best-effort"],
+        "echo on $CUDA_VISIBLE_DEVICES; sleep 300",
+    );
+    let other = submit("blue", &["--name", "other", "--qos", "best-effort"], "sleep 300");
+    for id in [gang, low, other] {
+        house.until_state(id, &["running"]);
+    }
+    // Red wants a card: a best-effort job of blue gives way, and says to whom.
+    let urgent = submit("red", &["--name", "urgent", "--priority", "5"], "sleep 300");
+    house.until_state(urgent, &["running"]);
+    let moved = until("somebody to give way", || {
+        [low, other].into_iter().find(|&id| shown(&house, id)["preemptions"] == 1)
+    });
+    let reason = house.said(&["explain", &moved.to_string()]);
+    assert!(reason.contains("needs 1 device") || reason.contains("0 free"), "{reason}");
+    let kept = if moved == low { other } else { low };
+    assert_eq!(shown(&house, kept)["state"], "running");
+    // Higher priority goes first when there is room again.
+    let later = submit("blue", &["--name", "later", "--priority", "1"], "sleep 300");
+    house.until_state(later, &["waiting", "running"]);
+    // A card falls ill: whoever was on it is moved, and nobody is put there.
+    let held = shown(&house, gang)["asks"][0]["devices"].as_array().expect("a list").clone();
+    let first = held[0].as_str().expect("a device").to_string();
+    let position: usize =
+        first.trim_end_matches(']').rsplit('[').next().expect("an index").parse().expect("a number");
+    scripted(Some(position));
+    until("the card to be ill", || {
+        let devices = house.json(&["devices", "--json"]);
+        (devices[position]["state"] == "ill").then_some(())
+    });
+    until("the gang to be taken off it", || {
+        let gang = shown(&house, gang);
+        let on = gang["asks"][0]["devices"].as_array().cloned().unwrap_or_default();
+        (!on.contains(&json!(first))).then_some(())
+    });
+    assert!(house.said(&["devices"]).contains("ill"));
+    // In the middle of all this the daemon dies and comes back: those that run go on as they are.
+    let before = (shown(&house, urgent)["attempts"].clone(), shown(&house, kept)["attempts"].clone());
+    house.kill();
+    house.start();
+    house.until_state(urgent, &["running"]);
+    assert_eq!((shown(&house, urgent)["attempts"].clone(), shown(&house, kept)["attempts"].clone()), before);
+    // The card is well again and somebody is put there.
+    scripted(None);
+    until("the card to be well", || {
+        let devices = house.json(&["devices", "--json"]);
+        (devices[position]["state"] != "ill").then_some(())
+    });
+    for id in [urgent, kept] {
+        house.said(&["cancel", &id.to_string()]);
+    }
+    let gang_again = house.until_state(gang, &["running"]);
+    assert!(gang_again["attempts"].as_u64() > Some(1), "{gang_again}");
+    assert!(house.said(&["logs", &gang.to_string()]).contains("1 of 2"));
+    // What is known of it all can be rebuilt from the journal.
+    for id in [gang, moved, later] {
+        let _ = house.run(&["cancel", &id.to_string()]);
+    }
+    until("everything to end", || {
+        let status = house.client()?.status().ok()?;
+        (status.waiting + status.running == 0).then_some(())
+    });
+    let live = house.client().expect("it is up").status().expect("it answers");
+    let replayed = house.json(&["replay", "--json", house.data().to_str().expect("a plain path")]);
+    assert_eq!(replayed["state_hash"], live.state_hash.as_str());
+}

@@ -88,7 +88,7 @@ impl Follower {
                     self.behind = last;
                     return Some(bytes);
                 }
-                Next::Gone => return self.from_journal().await,
+                Next::Gone => return self.read_journal().await,
                 Next::Nothing => {}
             }
             // Many who follow are woken together less often: each then gets more at once.
@@ -107,7 +107,7 @@ impl Follower {
         }
     }
 
-    async fn from_journal(&mut self) -> Option<Bytes> {
+    async fn read_journal(&mut self) -> Option<Bytes> {
         let behind = self.behind;
         let events = self.desk.read(move |shelf| shelf.events(behind, PAGE)).await.ok()?;
         let mut sent = vec![];

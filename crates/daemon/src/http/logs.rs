@@ -62,7 +62,7 @@ pub(super) async fn read(
 }
 
 async fn is_known(desk: &Arc<Desk>, id: JobId) -> Result<bool, Trouble> {
-    Ok(desk.look(move |scheduler, _| id.0 > 0 && id < scheduler.view().next_job()).await?)
+    desk.look(move |scheduler, _| id.0 > 0 && id < scheduler.view().next_job()).await
 }
 
 fn pieces(reader: Reader, follow: bool) -> impl futures_core::Stream<Item = Result<Bytes, Infallible>> {

@@ -247,6 +247,9 @@ fn parsed<T: serde::de::DeserializeOwned>(what: &str, bytes: &[u8]) -> Result<T,
         .map_err(|error| Fault::new(format!("{what} cannot be read: {error}"), "look at the disk it is on"))
 }
 
+/// What was submitted: what it runs on, and what it runs.
+pub type Submitted = (Arc<JobSpec>, Arc<Work>);
+
 /// A reader's view of the file.
 pub struct Shelf(Mutex<Connection>);
 
@@ -303,7 +306,7 @@ impl Shelf {
     }
 
     /// What a job runs, living or ended.
-    pub fn work(&self, job: JobId) -> Result<Option<(Arc<JobSpec>, Arc<Work>)>, Fault> {
+    pub fn work(&self, job: JobId) -> Result<Option<Submitted>, Fault> {
         let held = self.hold();
         let found = held
             .prepare_cached("SELECT position, environment, body FROM work WHERE job = ?1")?
