@@ -8,7 +8,7 @@
 //! | read | for |
 //! |---|---|
 //! | [`submit`], [`run`], [`jobs`], [`show`], [`explain`], [`logs`], [`wait`], [`act`] | work |
-//! | [`nodes`], [`devices`], [`queues`], [`tenants`], [`events`], [`top`] | the cluster |
+//! | [`nodes`], [`devices`], [`queues`], [`tenants`], [`events`], [`top`], [`status`] | the cluster |
 //! | [`slurm`] | the same for Slurm hands |
 //! | [`server`] | which server is meant, and what its answers mean for the exit code |
 //! | [`flags`], [`sources`] | what is to be run: the flags of `submit` and `run`, and the files |
@@ -28,6 +28,7 @@ mod server;
 mod show;
 mod slurm;
 mod sources;
+mod status;
 mod submit;
 mod tenants;
 mod top;
@@ -71,6 +72,8 @@ pub enum Command {
     Events(events::Args),
     /// Watch devices and jobs
     Top(top::Args),
+    /// Say how the server is
+    Status(status::Args),
     /// Submit a batch script, as Slurm's command of this name
     Sbatch(slurm::sbatch::Args),
     /// List jobs, as Slurm's command of this name
@@ -100,6 +103,7 @@ pub fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Tenants(args) => tenants::run(&args),
         Command::Events(args) => events::run(&args),
         Command::Top(args) => top::run(&args),
+        Command::Status(args) => status::run(&args),
         Command::Sbatch(args) => slurm::sbatch::run(&args),
         Command::Squeue(args) => slurm::squeue::run(&args),
         Command::Scancel(args) => slurm::scancel::run(&args),

@@ -5,7 +5,7 @@ use super::wording::{bytes, maybe};
 use crate::failure::{Failure, one_line};
 use crate::screen::{Screen, print, print_json};
 use crate::table::Table;
-use consort_api::shapes::Device;
+use consort_api::shapes::{Device, DeviceState};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -35,9 +35,30 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// Devices, one a line. What no device tells has no column.
+/// Devices as they are shown: one by one, but free ones of a kind that tell nothing of themselves together, because a
+/// machine may have hundreds of processors.
+pub fn folded(devices: &[Device]) -> impl Iterator<Item = &[Device]> {
+    let is_dull = |device: &Device| {
+        device.state == DeviceState::Free && device.temperature_c.is_none() && device.why.is_none()
+    };
+    devices.chunk_by(move |one, other| {
+        is_dull(one) && is_dull(other) && one.node == other.node && one.kind == other.kind
+    })
+}
+
+/// `n1[3]`, or `n1[3-8]` for several.
+pub fn label(devices: &[Device]) -> String {
+    match devices {
+        [] => String::new(),
+        [one] => format!("{}[{}]", one_line(&one.node), one.index),
+        [first, .., last] => format!("{}[{}-{}]", one_line(&first.node), first.index, last.index),
+    }
+}
+
+/// Devices, as they are folded. What no device tells has no column.
 pub fn table(devices: &[Device]) -> Table {
-    let each = |show: &dyn Fn(&Device) -> String| devices.iter().map(show).collect::<Vec<_>>();
+    let each =
+        |show: &dyn Fn(&Device) -> String| folded(devices).map(|group| show(&group[0])).collect::<Vec<_>>();
     let jobs = |device: &Device| {
         let jobs: Vec<String> = device.jobs.iter().map(u64::to_string).collect();
         jobs.join(" ")
@@ -48,7 +69,7 @@ pub fn table(devices: &[Device]) -> Table {
         _ => "-".into(),
     };
     let mut table = Table::default();
-    table.text("device", 0, each(&|device| format!("{}[{}]", one_line(&device.node), device.index)));
+    table.text("device", 0, folded(devices).map(label));
     table.text("kind", 0, each(&|device| one_line(&device.kind)));
     table.text("state", 0, each(&|device| device.state.to_string()));
     table.numbers("granted", 2, each(&|device| format!("{}%", f64::from(device.used_thousandths) / 10.0)));

@@ -3,6 +3,7 @@
 use super::sample::Sample;
 use super::state::Page;
 use crate::failure::one_line;
+use crate::live::devices::{folded, label};
 use crate::live::wording;
 use crate::numbers::{counted, duration};
 use consort_api::shapes::{Device, DeviceState, Job, State};
@@ -37,7 +38,7 @@ pub fn headline(sample: &Sample) -> String {
 pub fn draw(frame: &mut Frame<'_>, page: &Page) {
     let height = frame.area().height;
     // Devices get what they need, but never more than half: jobs are what people come for.
-    let devices = (page.sample.devices.len() as u16 + 1).min(height.saturating_sub(4) / 2);
+    let devices = (folded(&page.sample.devices).count() as u16 + 1).min(height.saturating_sub(4) / 2);
     let parts = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(1),
@@ -55,7 +56,8 @@ pub fn draw(frame: &mut Frame<'_>, page: &Page) {
 
 fn draw_devices(frame: &mut Frame<'_>, area: Rect, devices: &[Device]) {
     let busiest_power = devices.iter().filter_map(|device| device.power_w).fold(1.0, f64::max);
-    let row = |device: &Device| {
+    let row = |group: &[Device]| {
+        let device = &group[0];
         let granted = f64::from(device.used_thousandths) / 1000.0;
         let memory = match (device.memory_used_bytes, device.memory_bytes) {
             (Some(used), Some(all)) if all > 0 => Some(used as f64 / all as f64),
@@ -67,7 +69,7 @@ fn draw_devices(frame: &mut Frame<'_>, area: Rect, devices: &[Device]) {
             None => jobs.join(" "),
         };
         Row::new([
-            Cell::from(format!("{}[{}]", one_line(&device.node), device.index)),
+            Cell::from(label(group)),
             Cell::from(one_line(&device.kind)),
             Cell::from(device.state.to_string()).style(colour(device.state)),
             bar(Some(granted), format!("{:.0}%", granted * 100.0), Color::Cyan),
@@ -104,7 +106,7 @@ fn draw_devices(frame: &mut Frame<'_>, area: Rect, devices: &[Device]) {
     ];
     let titles = ["device", "kind", "state", "granted", "busy", "memory", "heat", "power", "jobs"];
     let header = Row::new(titles).style(Style::new().bold());
-    frame.render_widget(Table::new(devices.iter().map(row), widths).header(header), area);
+    frame.render_widget(Table::new(folded(devices).map(row), widths).header(header), area);
 }
 
 fn draw_jobs(frame: &mut Frame<'_>, area: Rect, page: &Page) {
