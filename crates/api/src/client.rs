@@ -16,6 +16,7 @@ mod error;
 mod events;
 pub mod find;
 mod http;
+mod listener;
 
 pub use error::ClientError;
 pub use events::Events;

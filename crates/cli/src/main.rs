@@ -47,12 +47,12 @@ use std::process::ExitCode;
 
 const EXAMPLES: &str = "\
 Examples:
-  consort compare                      every policy on a generated workload
-  consort policies                     which policies there are
-  consort simulate --cluster cluster.yaml --workload jobs.yaml --policy las
-  consort simulate --help              shows what these two files look like
+  consort up                           this machine becomes a small cluster
   consort run --devices 1 -- python train.py
   consort jobs                         what waits and what runs
+  consort explain 17                   why job 17 is where it is
+  consort compare                      every policy on a generated workload
+  consort simulate --cluster cluster.yaml --workload jobs.yaml --policy las
 
 Exit codes: 0 done, 1 what was asked about failed, 2 the request was wrong,
 3 the outside broke (a full disk, a missing permission).";

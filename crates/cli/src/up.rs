@@ -63,7 +63,11 @@ struct Daemon {
     /// A file that declares further devices [default: devices.yaml in the data directory, if it is there]
     #[arg(long, value_name = "FILE")]
     devices: Option<PathBuf>,
-    /// What becomes of running work when this process is interrupted
+    /// Start although the journal is damaged, and lose what cannot be read; it is kept beside the journal
+    #[arg(long)]
+    accept_loss: bool,
+    /// What becomes of running work when this process is interrupted; told to go by another program, it is kept unless
+    /// this says stop
     #[arg(long, value_name = "WHAT", default_value = "ask", value_parser = ["ask", "keep", "stop"])]
     on_exit: String,
 }
@@ -87,18 +91,17 @@ fn start(daemon: &Daemon) -> Result<(), Failure> {
         None => consort_sched::stock::standard(),
     };
     let data_dir = daemon.data_dir.clone().map_or_else(data_dir, Ok)?;
-    let program = std::env::current_exe().map_err(|error| {
-        Failure::Outside(format!("this program cannot find itself: {error}; start it by its path"))
-    })?;
     log_to_stderr();
     let options = Options {
         data_dir,
         listen: daemon.listen,
         policy: policy.policy(),
+        accept_loss: daemon.accept_loss,
         token: client::token_path().ok_or_else(no_home)?,
         address: client::server_path(),
     };
-    let shim = ShimProgram { program, arguments: vec!["shim".into()] };
+    // Not by its path: somebody may install another version there while this one runs.
+    let shim = ShimProgram { program: "/proc/self/exe".into(), arguments: vec!["shim".into()] };
     let host = Arc::new(Terminal { on_exit: daemon.on_exit.clone() });
     let nvidia_library = std::env::var_os("CONSORT_NVIDIA_LIBRARY").map(PathBuf::from);
     let local = Local { shim, devices: daemon.devices.clone(), nvidia_library };
@@ -107,7 +110,10 @@ fn start(daemon: &Daemon) -> Result<(), Failure> {
 
 /// A fault of the daemon, as a command ends with it.
 pub fn outside(fault: Fault) -> Failure {
-    Failure::Outside(fault.to_string())
+    match fault.is_request {
+        true => Failure::Request(fault.to_string()),
+        false => Failure::Outside(fault.to_string()),
+    }
 }
 
 /// Where the journal is unless somebody says otherwise.
@@ -148,7 +154,7 @@ impl Host for Terminal {
             format!("{} with {devices}\n", screen.bold(&format!("Consort is up at {}", ready.url)));
         text += &format!("  journal  {}\n  token    {}\n", ready.data_dir.display(), ready.token.display());
         if ready.living > 0 {
-            text += &format!("  {} jobs were there already\n", ready.living);
+            text += &format!("  jobs     {} from before\n", ready.living);
         }
         text += "\nIn another terminal:\n";
         text += "  consort run --devices 1 -- hostname     run something and watch it\n";
@@ -156,9 +162,12 @@ impl Host for Terminal {
         text += "  consort top                             look at it all\n";
         text += &screen.styled(Style::new().dimmed(), "\nCtrl-C ends this; running work may go on.\n");
         let _ = screen::print(&text);
+        let is_terminal = std::io::stderr().is_terminal();
         for told in &ready.notes {
-            note(&format!("note: {told}"));
-            tracing::warn!(note = told, "note");
+            match is_terminal {
+                true => note(&format!("note: {told}")),
+                false => tracing::warn!(note = told, "note"),
+            }
         }
         tracing::info!(url = ready.url, data_dir = %ready.data_dir.display(), living = ready.living, "ready");
     }
@@ -170,17 +179,28 @@ impl Host for Terminal {
             _ if running == 0 || !std::io::stdin().is_terminal() => return Some(Workers::Keep),
             _ => {}
         }
-        let plural = if running == 1 { "job runs" } else { "jobs run" };
-        let _ = write!(
-            anstream::stderr(),
-            "\n{running} {plural}. [k]eep running without me, [s]top, or [g]o on? (Ctrl-C keeps) "
-        );
-        let mut line = String::new();
-        let _ = std::io::stdin().lock().read_line(&mut line);
-        match line.trim() {
-            "s" | "stop" => Some(Workers::Stop),
-            "g" | "go" | "go on" => None,
-            _ => Some(Workers::Keep),
+        let (jobs, it) = if running == 1 { ("job runs", "it") } else { ("jobs run", "them") };
+        loop {
+            let _ = write!(
+                anstream::stderr(),
+                "\n{running} {jobs}. [k]eep running without me, [s]top {it} (to begin again next time), or [g]o on? "
+            );
+            let mut line = String::new();
+            let read = std::io::stdin().lock().read_line(&mut line);
+            match line.trim() {
+                "k" | "keep" => {
+                    note("the work goes on; `consort up` finds it again");
+                    return Some(Workers::Keep);
+                }
+                "s" | "stop" => return Some(Workers::Stop),
+                "g" | "go" | "go on" => return None,
+                _ if read.is_ok_and(|bytes| bytes > 0) => {} // neither: asked again
+                _ => return Some(Workers::Keep),
+            }
         }
+    }
+
+    fn terminated(&self) -> Workers {
+        if self.on_exit == "stop" { Workers::Stop } else { Workers::Keep }
     }
 }

@@ -1,16 +1,24 @@
 //! The clock of the loop: wall time when it starts, and from then on only what really passed.
 //!
 //! Somebody may set the machine's clock at any moment. Nothing here may run out or be put off because of that, so the
-//! wall clock is read once. A start with a clock that is behind the journal goes on from the journal's last event.
+//! wall clock is read once. Time spent asleep counts as passed. A start with a clock that is behind the journal goes on from the journal's last event.
 
 use consort_types::Time;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use rustix::time::{ClockId, clock_gettime};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Nanoseconds since 1970, never backwards.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     began: Time,
-    ticking: Instant,
+    /// What the machine's own count since it was switched on said then.
+    counted: i64,
+}
+
+/// Nanoseconds since the machine was switched on, asleep or not.
+fn counted() -> i64 {
+    let since = clock_gettime(ClockId::Boottime);
+    since.tv_sec * 1_000_000_000 + since.tv_nsec
 }
 
 /// The wall clock, for what is only told.
@@ -21,12 +29,12 @@ pub fn wall() -> Time {
 impl Clock {
     /// Starts it now, but not before `last`.
     pub fn start(last: Time) -> Self {
-        Self { began: wall().max(last), ticking: Instant::now() }
+        Self { began: wall().max(last), counted: counted() }
     }
 
     /// The time.
     pub fn now(&self) -> Time {
-        Time(self.began.0.saturating_add(self.ticking.elapsed().as_nanos() as i64))
+        Time(self.began.0.saturating_add(counted() - self.counted))
     }
 
     /// How long until then; nothing when it has passed.

@@ -9,12 +9,19 @@ pub struct Fault {
     pub what: String,
     /// What would help.
     pub remedy: String,
+    /// Whether it is the request that was wrong, and not the outside.
+    pub is_request: bool,
 }
 
 impl Fault {
     /// Writes one.
     pub fn new(what: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { what: what.into(), remedy: remedy.into() }
+        Self { what: what.into(), remedy: remedy.into(), is_request: false }
+    }
+
+    /// The same, where whoever asked asked for the wrong thing.
+    pub fn request(what: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { is_request: true, ..Self::new(what, remedy) }
     }
 
     /// Something about a path.
@@ -23,10 +30,21 @@ impl Fault {
         let remedy = match error.kind() {
             ErrorKind::PermissionDenied => "give this user access to it, or choose another place",
             ErrorKind::StorageFull => "free some space",
-            ErrorKind::NotFound => "make it, or choose another place",
+            ErrorKind::NotFound | ErrorKind::AlreadyExists | ErrorKind::NotADirectory => {
+                "check the path, or choose another place"
+            }
             _ => "look at the disk it is on",
         };
-        Self::new(format!("{}: {error}", path.display()), remedy)
+        let is_request =
+            matches!(error.kind(), ErrorKind::NotFound | ErrorKind::AlreadyExists | ErrorKind::NotADirectory);
+        let what = match error.kind() {
+            ErrorKind::NotFound => format!("{}: there is no such place", path.display()),
+            ErrorKind::AlreadyExists | ErrorKind::NotADirectory => {
+                format!("{}: is not a folder", path.display())
+            }
+            _ => format!("{}: {error}", path.display()),
+        };
+        Self { is_request, ..Self::new(what, remedy) }
     }
 }
 

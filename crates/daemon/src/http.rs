@@ -84,7 +84,7 @@ impl Desk {
         let (sender, receiver) = oneshot::channel();
         let look = Box::new(move |scheduler: &Scheduler, now: Time| drop(sender.send(look(scheduler, now))));
         self.mailbox.send(Letter::Look(look)).map_err(|_| Trouble::busy())?;
-        receiver.await.map_err(|_| Trouble::busy())
+        receiver.await.map_err(|_| if self.meters.is_full() { Trouble::full() } else { Trouble::busy() })
     }
 
     /// Puts an input to the loop and waits until it is on disk.

@@ -82,25 +82,38 @@ pub struct Recovered {
 const FILE: &str = "journal.db";
 
 impl Journal {
-    /// Opens the journal in a data directory, or begins one, and rebuilds the state from it: `apply` only.
+    /// Opens the journal in a data directory, or begins one, and rebuilds the state from it: `apply` only. A torn tail is
+    /// cut off and told. Damage that would cost whole events behind it is a fault, unless their loss is accepted.
     pub fn open(
         folder: &Path,
         policy: Arc<dyn Policy>,
         capabilities: Capabilities,
+        accept_loss: bool,
     ) -> Result<(Journal, Recovered), Fault> {
         let mut notes = vec![];
         let path = folder.join(FILE);
-        let connection = match tables::open(&path) {
-            Err(tables::Unreadable::Damaged(why)) => {
-                let told = salvage::salvage(&path)?;
-                notes.push(format!("the journal was damaged ({why}): {told}"));
-                tables::open(&path).map_err(|error| error.into_fault(&path))?
-            }
-            other => other.map_err(|error| error.into_fault(&path))?,
-        };
+        salvage::finish(&path)?;
         let acknowledged = Acknowledged::open(folder)?;
-        let mut journal = Journal { connection, folder: folder.into(), last: 0, acknowledged };
-        let (scheduler, replayed) = journal.rebuild(&policy, capabilities, &mut notes)?;
+        let mut journal = match tables::open(&path) {
+            Ok(connection) => Journal { connection, folder: folder.into(), last: 0, acknowledged },
+            Err(tables::Unreadable::Damaged(why)) => {
+                let connection = mend(&path, &why, accept_loss, &mut notes)?;
+                Journal { connection, folder: folder.into(), last: 0, acknowledged }
+            }
+            Err(other) => return Err(other.into_fault(&path)),
+        };
+        let rebuilt = journal.rebuild(&policy, capabilities, accept_loss, &mut notes);
+        let (scheduler, replayed) = match rebuilt {
+            Err(tables::Unreadable::Damaged(why)) => {
+                let Journal { connection, folder, acknowledged, .. } = journal;
+                drop(connection);
+                let connection = mend(&path, &why, accept_loss, &mut notes)?;
+                journal = Journal { connection, folder, last: 0, acknowledged };
+                journal.rebuild(&policy, capabilities, accept_loss, &mut notes)
+            }
+            other => other,
+        }
+        .map_err(|error| error.into_fault(&path))?;
         journal.last = scheduler.view().seen();
         let promised = journal.acknowledged.position();
         if promised > journal.last {
@@ -119,8 +132,9 @@ impl Journal {
         &mut self,
         policy: &Arc<dyn Policy>,
         capabilities: Capabilities,
+        accept_loss: bool,
         notes: &mut Vec<String>,
-    ) -> Result<(Scheduler, u64), Fault> {
+    ) -> Result<(Scheduler, u64), tables::Unreadable> {
         let last = tables::last_position(&self.connection)?;
         let mut scheduler = match snapshot::read(&self.folder) {
             Ok(Some(saved)) if saved.seen() <= last => {
@@ -146,6 +160,16 @@ impl Journal {
         })?;
         if let Some(torn) = end {
             let kept = scheduler.view().seen();
+            let behind = last.saturating_sub(kept + 1);
+            if behind > 0 && !accept_loss {
+                return Err(tables::Unreadable::Fault(Fault::new(
+                    format!(
+                        "event {} of the journal {torn}, and {behind} events behind it would be lost with it",
+                        kept + 1
+                    ),
+                    "bring back a copy of the data directory, or accept the loss with --accept-loss",
+                )));
+            }
             let dropped = tables::drop_after(&mut self.connection, kept, &self.folder)?;
             tables::forget_endings(&mut self.connection, &scheduler)?;
             notes.push(format!(
@@ -199,6 +223,19 @@ impl Journal {
     pub fn folder(&self) -> &Path {
         &self.folder
     }
+}
+
+/// Carries what can be read of a damaged file over into a new one, if its loss is accepted.
+fn mend(path: &Path, why: &str, accept_loss: bool, notes: &mut Vec<String>) -> Result<Connection, Fault> {
+    if !accept_loss {
+        return Err(Fault::new(
+            format!("{} is damaged: {why}", path.display()),
+            "bring back a copy of the data directory, or save what can be read with --accept-loss",
+        ));
+    }
+    let told = salvage::salvage(path)?;
+    notes.push(format!("the journal was damaged ({why}): {told}"));
+    tables::open(path).map_err(|error| error.into_fault(path))
 }
 
 /// Rebuilds the state from a data directory that may be in use: from the first event, without a snapshot. `seen` is told

@@ -88,6 +88,11 @@ impl Mailbox {
         self.letters.try_send(letter).map_err(|_| NotNow)
     }
 
+    /// Asks the loop to go, and waits for room in the mailbox if need be.
+    pub fn stop(&self) {
+        let _ = self.letters.send(Letter::Stop); // nobody reads: then it is gone already
+    }
+
     /// The world has something to say. Saying it twice before it was read is saying it once.
     pub fn news(&self) {
         if self.news.swap(true, Ordering::AcqRel) {

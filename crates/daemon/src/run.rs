@@ -113,7 +113,8 @@ pub struct Stopped<W> {
 }
 
 impl<W: World> Run<W> {
-    /// Puts the parts together and tells the world everything that is desired.
+    /// Puts the parts together and tells the world everything that is desired. `replayed` is how far the last snapshot is
+    /// behind.
     pub fn new(
         scheduler: Scheduler,
         world: W,
@@ -121,9 +122,10 @@ impl<W: World> Run<W> {
         letters: Letters,
         feed: Arc<Feed>,
         meters: Arc<Meters>,
+        replayed: u64,
     ) -> Self {
         let clock = Clock::start(scheduler.view().now());
-        let snapshots = Snapshots::new(journal.last());
+        let snapshots = Snapshots::new(journal.last() - replayed);
         let held = Held { world, desires: vec![], asked: false };
         let rollout = Rollout::new(scheduler, held);
         Run { rollout, journal, clock, letters, feed, meters, waiting: BTreeMap::new(), snapshots }
@@ -155,7 +157,14 @@ impl<W: World> Run<W> {
         let (mut answers, mut looks, mut stop) = (vec![], vec![], false);
         for letter in letters {
             match letter {
-                Letter::Input { answer, .. } if !has_room => drop(answer), // which says: not now
+                // What only adds to the disk is refused, which a dropped answer says; what may free some is not.
+                Letter::Input {
+                    input: Input::Submit(_) | Input::SetTenant(_) | Input::SetQueue(_),
+                    answer,
+                    ..
+                } if !has_room => {
+                    drop(answer);
+                }
                 Letter::Input { input, work, answer } => {
                     answers.push((answer, self.input(now, input, work, &mut scribe)));
                 }
@@ -205,7 +214,11 @@ impl<W: World> Run<W> {
 
     fn wait(&mut self, job: JobId, answer: oneshot::Sender<()>) {
         match self.rollout.scheduler.view().job(job) {
-            Some(_) => self.waiting.entry(job).or_default().push(answer),
+            Some(_) => {
+                let waiting = self.waiting.entry(job).or_default();
+                waiting.retain(|other| !other.is_closed());
+                waiting.push(answer);
+            }
             None => drop(answer.send(())), // ended, or never there: the one who asked looks for itself
         }
     }
@@ -250,15 +263,15 @@ impl<W: World> Run<W> {
         Ok(())
     }
 
-    /// Goes on answering those who only look.
+    /// Waits for room. Whoever asks meanwhile is told "not now": what is in memory is ahead of the disk.
     fn while_full(&mut self) -> Result<(), Fault> {
         let until = Instant::now() + AGAIN;
+        let mut news = false;
         while let Some(left) = until.checked_duration_since(Instant::now()) {
             match self.letters.next(left) {
-                Ok(Letter::Look(look)) => look(&self.rollout.scheduler, self.clock.now()),
-                Ok(Letter::Wait { job, answer }) => self.wait(job, answer),
-                Ok(Letter::Input { answer, .. }) => drop(answer), // which says: not now
-                Ok(Letter::News) => self.letters.remember_news(),
+                Ok(Letter::Look(_) | Letter::Wait { .. } | Letter::Input { .. })
+                | Err(RecvTimeoutError::Timeout) => {}
+                Ok(Letter::News) => news = true,
                 Ok(Letter::Stop) | Err(RecvTimeoutError::Disconnected) => {
                     let what = "there is no room for the journal, and the last batch was not written";
                     return Err(Fault::new(
@@ -266,8 +279,10 @@ impl<W: World> Run<W> {
                         "free some space and start again; what was answered is safe",
                     ));
                 }
-                Err(RecvTimeoutError::Timeout) => {}
             }
+        }
+        if news {
+            self.letters.remember_news();
         }
         Ok(())
     }

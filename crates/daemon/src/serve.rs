@@ -12,15 +12,15 @@ use crate::feed::Feed;
 use crate::folder::{self, Folder};
 use crate::http::{self, About, Desk};
 use crate::journal::Journal;
-use crate::mail::{Letter, Letters, Mailbox};
+use crate::mail::{Letters, Mailbox};
 use crate::meters::Meters;
 use crate::run::Run;
 use crate::site::Site;
 use consort_api::shapes::Workers;
 use consort_sched::{Policy, Scheduler};
 use consort_types::World;
-use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{oneshot, watch};
@@ -34,6 +34,8 @@ pub struct Options {
     pub listen: SocketAddr,
     /// Who decides.
     pub policy: Arc<dyn Policy>,
+    /// Go on although acknowledged events are lost to damage.
+    pub accept_loss: bool,
     /// Where the user's token is.
     pub token: PathBuf,
     /// Where clients of this user look for the address; not written when absent.
@@ -62,6 +64,9 @@ pub trait Host: Send + Sync {
     /// Requests are taken from now on.
     fn ready(&self, ready: &Ready);
 
+    /// It was told to go by another program: what becomes of the work?
+    fn terminated(&self) -> Workers;
+
     /// Somebody interrupted it while so many jobs run: what becomes of them? `None` means go on as if nothing happened.
     fn interrupted(&self, running: u64) -> Option<Workers>;
 }
@@ -83,12 +88,14 @@ pub(crate) struct Assembly<W> {
     pub mailbox: Mailbox,
     pub letters: Letters,
     pub notes: Vec<String>,
+    /// Events that were replayed on top of a snapshot.
+    pub replayed: u64,
 }
 
 /// Takes the port, on loopback only.
 pub(crate) fn listen(address: SocketAddr) -> Result<TcpListener, Fault> {
     if !address.ip().is_loopback() {
-        return Err(Fault::new(
+        return Err(Fault::request(
             format!("{address} can be reached by others, and this server speaks in the clear"),
             "listen on a loopback address such as 127.0.0.1:7467 and put a proxy with TLS in front",
         ));
@@ -109,15 +116,15 @@ pub(crate) fn serve<W>(options: &Options, assembly: Assembly<W>, host: Arc<dyn H
 where
     W: World + Halt + Send + 'static,
 {
-    let Assembly { mut folder, listener, journal, scheduler, world, site, mailbox, letters, notes } =
+    let Assembly { mut folder, listener, journal, scheduler, world, site, mailbox, letters, notes, replayed } =
         assembly;
     let address = listener.local_addr().map_err(|error| Fault::new(error.to_string(), "try again"))?;
     let url = format!("http://{address}");
     folder.sign(&url);
     let token = folder::token(&options.token)?;
-    if let Some(path) = &options.address {
-        folder::write_private(path, &format!("{url}\n"))?;
-    }
+    let announced = options.address.as_deref().map(|path| Announced::new(path, &url)).transpose()?;
+    let mut notes = notes;
+    notes.extend(announced.as_ref().and_then(Announced::note));
     let feed = Arc::new(Feed::new(journal.last()));
     let meters = Arc::new(Meters::default());
     let (asked, asked_to_go) = oneshot::channel();
@@ -147,7 +154,7 @@ where
         leaving: watch::Sender::new(false),
         asked_to_go: Mutex::new(Some(asked)),
     });
-    let run = Run::new(scheduler, world, journal, letters, feed, meters);
+    let run = Run::new(scheduler, world, journal, letters, feed, meters, replayed);
     let (gone, loop_gone) = oneshot::channel();
     let thread = std::thread::Builder::new().name("loop".into()).spawn(move || {
         let end = run.run();
@@ -156,16 +163,73 @@ where
     });
     let thread =
         thread.map_err(|error| Fault::new(format!("no thread: {error}"), "raise the limit on processes"))?;
-    let workers = runtime()?.block_on(answer(listener, desk, host, ready, asked_to_go, loop_gone));
-    let _ = mailbox.send(Letter::Stop);
-    drop(mailbox);
+    let runtime = runtime()?;
+    let workers = runtime.block_on(answer(listener, desk, host, ready, asked_to_go, loop_gone));
+    mailbox.stop();
     let mut stopped = thread.join().map_err(|_| {
         Fault::new("the loop came upon a bug and ended", "start again; the journal brings everything back")
     })??;
     if workers == Some(Workers::Stop) {
-        stopped.world.halt();
+        runtime.block_on(async {
+            let halt = tokio::task::spawn_blocking(move || stopped.world.halt());
+            tokio::select! {
+                _ = halt => {}
+                _ = signalled() => {} // asked again: go now, the shims end their work without us
+            }
+        });
     }
+    runtime.shutdown_background();
     Ok(())
+}
+
+/// Any signal that asks us to go.
+async fn signalled() {
+    use tokio::signal::unix::{SignalKind, signal};
+    match (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) {
+        (Ok(mut interrupt), Ok(mut terminate)) => tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        },
+        _ => std::future::pending().await,
+    }
+}
+
+/// The file that tells this user's clients where we are. Another daemon that is there and answers keeps it; ours is taken
+/// away again when we go.
+struct Announced {
+    path: PathBuf,
+    url: String,
+    other: Option<String>,
+}
+
+impl Announced {
+    fn new(path: &Path, url: &str) -> Result<Self, Fault> {
+        let said = std::fs::read_to_string(path).unwrap_or_default();
+        let said = said.trim();
+        let is_alive = |said: &str| {
+            let address = said.strip_prefix("http://").and_then(|text| text.parse::<SocketAddr>().ok());
+            address.is_some_and(|to| TcpStream::connect_timeout(&to, Duration::from_millis(300)).is_ok())
+        };
+        let other = (said != url && is_alive(said)).then(|| said.to_string());
+        if other.is_none() {
+            folder::write_private(path, &format!("{url}\n"))?;
+        }
+        Ok(Self { path: path.into(), url: url.into(), other })
+    }
+
+    fn note(&self) -> Option<String> {
+        let other = self.other.as_ref()?;
+        Some(format!("clients find the server at {other} unless told otherwise: --server {}", self.url))
+    }
+}
+
+impl Drop for Announced {
+    fn drop(&mut self) {
+        let said = std::fs::read_to_string(&self.path).unwrap_or_default();
+        if said.trim() == self.url {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
 }
 
 fn kinds(scheduler: &Scheduler) -> Vec<(String, u64)> {
@@ -227,14 +291,15 @@ async fn signals(desk: Arc<Desk>, host: Arc<dyn Host>) -> Workers {
             _ = terminate.recv() => false,
         };
         if !is_interrupt {
-            return Workers::Keep;
+            return host.terminated();
         }
         let running = desk.look(|scheduler, _| crate::rows::gauges(scheduler).running).await.unwrap_or(0);
-        let host = host.clone();
-        let question = tokio::task::spawn_blocking(move || host.interrupted(running));
+        let asked = host.clone();
+        let question = tokio::task::spawn_blocking(move || asked.interrupted(running));
         tokio::select! {
             answer = question => if let Some(workers) = answer.unwrap_or(Some(Workers::Keep)) { return workers },
             _ = interrupt.recv() => return Workers::Keep, // asked twice: go now
+            _ = terminate.recv() => return Workers::Keep,
         }
     }
 }

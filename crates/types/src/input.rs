@@ -166,7 +166,7 @@ impl fmt::Display for Outcome {
                 write!(f, "was killed by signal {}", code.saturating_sub(128))
             }
             Outcome::Failed { cause: Cause::OutOfMemory, .. } => f.write_str("ran out of memory"),
-            Outcome::Failed { cause: Cause::NotRun, .. } => f.write_str("could not be run"),
+            Outcome::Failed { cause: Cause::NotRun, .. } => f.write_str("could not be run, its log says why"),
             Outcome::Stopped => f.write_str("stopped"),
         }
     }

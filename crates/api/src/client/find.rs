@@ -2,10 +2,11 @@
 //!
 //! The address is `--server`, else `CONSORT_URL`, else what `consort up` wrote into the user's configuration folder.
 //! The token is `CONSORT_TOKEN`, else the file beside it. That file belongs to the server that wrote it: it is sent to
-//! the address written there or to this machine, and to nobody else, since it travels unencrypted.
+//! the address written there or to this machine, and to nobody else, since it travels unencrypted; nor to a port of
+//! this machine on which another user listens.
 
-use super::ClientError;
 use super::http::Client;
+use super::{ClientError, listener};
 use std::path::PathBuf;
 
 /// The user's configuration folder: `$XDG_CONFIG_HOME`, else `~/.config`. Absent when there is no home either.
@@ -43,7 +44,16 @@ impl Client {
         let url = address(&url)?;
         let is_ours =
             || is_this_machine(&url) || local.is_some_and(|local| address(&local).as_ref() == Ok(&url));
-        let token = said("CONSORT_TOKEN").or_else(|| is_ours().then(|| written(token_path()))?);
+        let file = || is_ours().then(|| written(token_path()))?;
+        let token = match said("CONSORT_TOKEN") {
+            Some(token) => Some(token),
+            None => file(),
+        };
+        if token.is_some() && listener::is_a_strangers(&url) {
+            return Err(ClientError::Unreachable(format!(
+                "another user listens at {url}, and the token is not sent there; start your own server with `consort up`"
+            )));
+        }
         Ok(Client::new(url, token))
     }
 }

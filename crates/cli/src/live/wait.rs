@@ -82,7 +82,8 @@ pub fn until_ended(client: &Client, id: u64, end: Option<Instant>) -> Result<Job
     let (mut answered, mut silent) = (false, Instant::now());
     loop {
         let left = end.map(|end| end.saturating_duration_since(Instant::now()));
-        match client.wait(id, left.map_or(HOLD, |left| left.min(HOLD))) {
+        let hold = if answered { HOLD } else { Duration::ZERO };
+        match client.wait(id, left.map_or(hold, |left| left.min(hold))) {
             Ok(job) if job.state.has_ended() => return Ok(job),
             Ok(job) if left.is_some_and(|left| left.is_zero()) => return Ok(job),
             // A server that answers at once although it was asked to hold must not be asked a thousand times a second.

@@ -153,7 +153,7 @@ fn compare_recoveries(data: &Path) {
         }
     }
     let (policy, able) = (stock::standard().policy(), Capabilities::default());
-    let (journal, recovered) = Journal::open(copy.path(), policy.clone(), able).expect("it recovers");
+    let (journal, recovered) = Journal::open(copy.path(), policy.clone(), able, false).expect("it recovers");
     assert_eq!(recovered.notes, Vec::<String>::new());
     drop(journal);
     let replayed = journal::replay(copy.path(), policy, able, &mut |_, _, _| {}).expect("it is whole");

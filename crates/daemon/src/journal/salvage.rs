@@ -11,33 +11,69 @@ use rusqlite::{Connection, OpenFlags, params};
 use std::fs;
 use std::path::Path;
 
-/// Puts the damaged file aside and fills a new one. Says what became of it.
+/// The name of the file that is being filled.
+const FILLED: &str = "journal.salvaged";
+
+/// Fills a new file from the damaged one, then lets the two change places. Says what became of it. A crash on the way
+/// leaves the damaged file where it was, or [`finish`] puts the new one in its place.
 pub(super) fn salvage(path: &Path) -> Result<String, Fault> {
-    let aside = aside(path);
-    for suffix in ["", "-wal"] {
-        let from = path.with_file_name(format!("{}{suffix}", super::FILE));
-        let to = aside.with_file_name(format!("{}{suffix}", name(&aside)));
-        match fs::rename(&from, &to) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Fault::at(&from, &error));
-            }
-            _ => {}
-        }
-    }
-    let _ = fs::remove_file(path.with_file_name(format!("{}-shm", super::FILE)));
-    let new = tables::open(path).map_err(|error| error.into_fault(path))?;
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE; // its log must be taken in
-    let (mut events, mut works) = (0u64, 0u64);
-    if let Ok(old) = Connection::open_with_flags(&aside, flags) {
-        events = carry_events(&old, &new).unwrap_or(0);
-        works = carry(&old, &new, "work", 4, Some(events)).unwrap_or(0);
-        let _ = carry(&old, &new, "environment", 2, None);
+    let filled = path.with_file_name(FILLED);
+    remove(&filled)?;
+    let new = tables::open(&filled).map_err(|error| error.into_fault(&filled))?;
+    let (mut events, mut works) = (0, 0);
+    // Opened for writing, because its log must be taken in; one that is no database at all gives nothing.
+    if let Ok(old) = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE) {
+        events = carry_events(&old, &new)?;
+        works = carry(&old, &new, "work", 4, Some(events))?;
+        carry(&old, &new, "environment", 2, None)?;
     }
     tell_endings_again(&new)?;
+    new.pragma_update(None, "journal_mode", "delete")?; // one file, whole
+    drop(new);
+    let aside = aside(path);
+    for suffix in ["", "-wal", "-shm"] {
+        rename(&with_suffix(path, suffix), &with_suffix(&aside, suffix))?;
+    }
+    finish(path)?;
     Ok(format!(
         "{events} events and what {works} jobs run were carried over, the damaged file is kept as {}",
         name(&aside)
     ))
+}
+
+/// Puts a filled file in the place of one that is gone.
+pub(super) fn finish(path: &Path) -> Result<(), Fault> {
+    let filled = path.with_file_name(FILLED);
+    if path.exists() || !filled.exists() {
+        return Ok(());
+    }
+    rename(&filled, path)?;
+    let folder = path.parent().unwrap_or(path);
+    fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(|error| Fault::at(folder, &error))
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> std::path::PathBuf {
+    path.with_file_name(format!("{}{suffix}", name(path)))
+}
+
+fn rename(from: &Path, to: &Path) -> Result<(), Fault> {
+    match fs::rename(from, to) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Fault::at(from, &error)),
+        _ => Ok(()),
+    }
+}
+
+fn remove(path: &Path) -> Result<(), Fault> {
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+        let path = with_suffix(path, suffix);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Fault::at(&path, &error));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 fn name(path: &Path) -> String {
@@ -82,8 +118,8 @@ fn carry(
         let holes = vec!["?"; width].join(", ");
         let mut insert = transaction.prepare(&format!("INSERT OR IGNORE INTO {table} VALUES ({holes})"))?;
         let behind = upto.map_or(String::new(), |upto| format!(" WHERE position <= {upto}"));
-        let mut statement = old.prepare(&format!("SELECT * FROM {table}{behind}"))?;
-        let mut rows = statement.query([])?;
+        let Ok(mut statement) = old.prepare(&format!("SELECT * FROM {table}{behind}")) else { return Ok(0) };
+        let Ok(mut rows) = statement.query([]) else { return Ok(0) };
         while let Ok(Some(row)) = rows.next() {
             let values: Result<Vec<rusqlite::types::Value>, _> =
                 (0..width).map(|column| row.get(column)).collect();

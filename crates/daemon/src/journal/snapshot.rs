@@ -21,7 +21,7 @@ pub fn write(folder: &Path, saved: &Saved) -> Result<u64, Fault> {
     let (path, beside) = (folder.join(FILE), folder.join("snapshot.new"));
     let body = postcard::to_stdvec(saved).expect("a state is plain data");
     let put = || -> std::io::Result<u64> {
-        let mut file = BufWriter::new(File::create(&beside)?);
+        let mut file = BufWriter::new(private(&beside)?);
         file.write_all(MAGIC)?;
         file.write_all(&LAYOUT.to_le_bytes())?;
         file.write_all(&saved.state_hash().to_le_bytes())?;
@@ -37,6 +37,12 @@ pub fn write(folder: &Path, saved: &Saved) -> Result<u64, Fault> {
         Ok((HEAD + body.len()) as u64)
     };
     put().map_err(|error| Fault::at(&beside, &error))
+}
+
+/// A new file that only its owner can read.
+fn private(path: &Path) -> std::io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    File::options().write(true).create(true).truncate(true).mode(0o600).open(path)
 }
 
 /// Reads the snapshot; nothing if there is none or it is of another layout, an error in words if it is damaged.

@@ -12,7 +12,7 @@ use consort_types::{Digest, Event, Fact, Input, JobId, JobSpec, Work};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -39,6 +39,8 @@ pub(super) enum Unreadable {
     Newer(i64),
     /// Anything else: no permission, no disk.
     Other(rusqlite::Error),
+    /// Something that was said already.
+    Fault(Fault),
 }
 
 impl Unreadable {
@@ -52,11 +54,18 @@ impl Unreadable {
                 format!("{} is of format {format}, and this program knows {FORMAT}", path.display()),
                 "use the version of consort that wrote it, or another data directory",
             ),
+            Unreadable::Fault(fault) => fault,
             Unreadable::Other(error) => Fault::new(
                 format!("{} cannot be opened: {error}", path.display()),
                 "give this user access to it, or choose another data directory",
             ),
         }
+    }
+}
+
+impl From<Fault> for Unreadable {
+    fn from(fault: Fault) -> Self {
+        Unreadable::Fault(fault)
     }
 }
 
@@ -93,7 +102,7 @@ pub(super) fn open(path: &Path) -> Result<Connection, Unreadable> {
     Ok(connection)
 }
 
-pub(super) fn last_position(connection: &Connection) -> Result<u64, Fault> {
+pub(super) fn last_position(connection: &Connection) -> Result<u64, rusqlite::Error> {
     let last: Option<i64> = connection.query_row("SELECT max(position) FROM event", [], |row| row.get(0))?;
     Ok(last.unwrap_or(0) as u64)
 }
@@ -141,13 +150,17 @@ pub(super) fn each_event(
 }
 
 /// Moves the events behind a position out of the way, into a file that people can read. Returns how many.
-pub(super) fn drop_after(connection: &mut Connection, kept: u64, folder: &Path) -> Result<u64, Fault> {
+pub(super) fn drop_after(connection: &mut Connection, kept: u64, folder: &Path) -> Result<u64, Unreadable> {
     let path = folder.join("journal.dropped");
     let transaction = connection.transaction()?;
     let mut dropped = 0;
     {
-        let mut file =
-            OpenOptions::new().append(true).create(true).open(&path).map_err(|e| Fault::at(&path, &e))?;
+        let mut file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(|e| Fault::at(&path, &e))?;
         let mut statement =
             transaction.prepare("SELECT position, body FROM event WHERE position > ?1 ORDER BY position")?;
         let mut rows = statement.query([kept as i64])?;
@@ -166,7 +179,10 @@ pub(super) fn drop_after(connection: &mut Connection, kept: u64, folder: &Path) 
 }
 
 /// Takes out of the history what has not ended after all.
-pub(super) fn forget_endings(connection: &mut Connection, scheduler: &Scheduler) -> Result<(), Fault> {
+pub(super) fn forget_endings(
+    connection: &mut Connection,
+    scheduler: &Scheduler,
+) -> Result<(), rusqlite::Error> {
     let view = scheduler.view();
     let transaction = connection.transaction()?;
     transaction.execute("DELETE FROM history WHERE job >= ?1", [view.next_job().0 as i64])?;
@@ -257,7 +273,7 @@ impl Shelf {
     /// Opens it for reading only.
     pub fn open(path: &Path) -> Result<Self, Fault> {
         if !path.exists() {
-            return Err(Fault::new(
+            return Err(Fault::request(
                 format!("there is no journal at {}", path.display()),
                 "name a data directory",
             ));
@@ -277,7 +293,7 @@ impl Shelf {
 
     /// The position of the last event.
     pub fn last(&self) -> Result<u64, Fault> {
-        last_position(&self.hold())
+        Ok(last_position(&self.hold())?)
     }
 
     /// Every event behind a position, in order.

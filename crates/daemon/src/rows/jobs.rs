@@ -71,7 +71,7 @@ pub fn living(scheduler: &Scheduler, now: Time, wanted: &Wanted, limit: usize) -
     let mut reasons = Reasons::default();
     let (mut rows, mut more) = (vec![], false);
     for job in view.jobs().rev().filter(|job| wanted.admits(job)) {
-        if !wanted.states.is_empty() && !wanted.states.contains(&state_of(scheduler, &job)) {
+        if !wanted.states.is_empty() && !wanted.states.contains(&Summary::of(scheduler, &job).state(&job)) {
             continue;
         }
         if rows.len() == limit {
@@ -100,22 +100,95 @@ fn doing(ask: &AskView<'_>, paused: bool) -> State {
     }
 }
 
-/// What a job is doing, all in all: the furthest that any of its asks has come.
-fn state_of(scheduler: &Scheduler, job: &JobView<'_>) -> State {
-    let states = asks(scheduler, job).map(|ask| doing(&ask, job.is_paused()));
-    let rank = |state: &State| match state {
-        State::Running => 5,
-        State::Starting => 4,
-        State::Stopping => 3,
-        State::Waiting => 2,
-        State::Paused | State::Held => 1,
-        _ => 0,
-    };
-    let state = states.max_by_key(rank).unwrap_or(State::Held);
-    match state {
-        State::Succeeded => State::Stopping, // all asks are done and the job has not left yet
-        _ if job.ending().is_some() => State::Stopping,
-        other => other,
+/// What all asks of a job do, in one pass: a job may have a million of them.
+#[derive(Default)]
+struct Summary<'a> {
+    /// The first ask in each state that is asked about later.
+    waiting: Option<AskView<'a>>,
+    running: u64,
+    starting: u64,
+    stopping: u64,
+    blocked: u64,
+    done: u64,
+    waits: u64,
+    held: u64,
+    devices_running: u64,
+    started: Option<Time>,
+    attempts: u32,
+    preemptions: u32,
+    restarts: u32,
+}
+
+impl<'a> Summary<'a> {
+    fn of(scheduler: &'a Scheduler, job: &JobView<'a>) -> Self {
+        let mut sum = Summary::default();
+        for ask in asks(scheduler, job) {
+            let devices = ask.grants().len() as u64;
+            match ask.doing() {
+                Doing::Blocked => sum.blocked += 1,
+                Doing::Waiting | Doing::Planned => {
+                    sum.waits += 1;
+                    sum.waiting.get_or_insert(ask);
+                }
+                Doing::Starting => (sum.starting, sum.held) = (sum.starting + 1, sum.held + devices),
+                Doing::Running => {
+                    (sum.running, sum.held) = (sum.running + 1, sum.held + devices);
+                    sum.devices_running += devices;
+                }
+                Doing::Releasing => (sum.stopping, sum.held) = (sum.stopping + 1, sum.held + devices),
+                Doing::Done => sum.done += 1,
+            }
+            sum.started = [sum.started, ask.first_started()].into_iter().flatten().min();
+            sum.attempts += ask.attempt();
+            sum.preemptions += ask.preemptions();
+            sum.restarts += ask.restarts();
+        }
+        sum
+    }
+
+    /// What the job is doing, all in all: the furthest that any of its asks has come.
+    fn state(&self, job: &JobView<'_>) -> State {
+        if job.ending().is_some() {
+            return State::Stopping;
+        }
+        let in_order = [
+            (self.running, State::Running),
+            (self.starting, State::Starting),
+            (self.stopping, State::Stopping),
+            (self.waits, State::Waiting),
+            (self.blocked, if job.is_paused() { State::Paused } else { State::Held }),
+        ];
+        let furthest = in_order.into_iter().find(|(count, _)| *count > 0);
+        furthest.map_or(State::Stopping, |(_, state)| state) // all are done and the job has not left yet
+    }
+
+    fn reason(&self, scheduler: &Scheduler, now: Time, job: &JobView<'_>, reasons: &mut Reasons) -> String {
+        match self.state(job) {
+            State::Waiting => self.waiting.map_or(String::new(), |ask| reasons.of(scheduler, now, &ask)),
+            State::Running => {
+                let (devices, left) =
+                    (self.devices_running, self.waits + self.starting + self.stopping + self.blocked);
+                let plural = if devices == 1 { "" } else { "s" };
+                match (self.running, left) {
+                    (1, 0) => format!("runs on {devices} device{plural}"),
+                    (running, left) => format!("{running} run on {devices} device{plural}, {left} to go"),
+                }
+            }
+            State::Stopping => match job.ending() {
+                Some(why) => format!("is ending: {why}"),
+                None => Reason::Releasing.to_string(),
+            },
+            State::Paused => Reason::Paused.to_string(),
+            State::Held => {
+                let after: Vec<JobId> = job.after().collect();
+                match after.is_empty() {
+                    true => "waits for an earlier stage".into(),
+                    false => Reason::AfterJobs(after).to_string(),
+                }
+            }
+            State::Starting => Reason::Starting.to_string(),
+            State::Succeeded | State::Failed | State::Cancelled => String::new(),
+        }
     }
 }
 
@@ -131,72 +204,24 @@ pub fn least_devices(spec: &JobSpec) -> u64 {
 
 /// One job in a line.
 pub fn row(scheduler: &Scheduler, now: Time, job: &JobView<'_>, reasons: &mut Reasons) -> Job {
-    let (spec, state) = (job.spec(), state_of(scheduler, job));
-    let held: u64 = asks(scheduler, job)
-        .filter(|ask| matches!(ask.doing(), Doing::Starting | Doing::Running | Doing::Releasing))
-        .map(|ask| ask.grants().len() as u64)
-        .sum();
-    let devices = if held > 0 { held } else { least_devices(spec) };
-    let sum = |part: fn(&AskView<'_>) -> u32| asks(scheduler, job).map(|ask| part(&ask)).sum();
+    let (spec, sum) = (job.spec(), Summary::of(scheduler, job));
     Job {
         id: job.id().0,
         name: spec.name.clone(),
         tenant: spec.tenant.clone(),
         queue: spec.queue.clone(),
-        state,
-        reason: reason_of(scheduler, now, job, state, reasons),
-        devices,
+        state: sum.state(job),
+        reason: sum.reason(scheduler, now, job, reasons),
+        devices: if sum.held > 0 { sum.held } else { least_devices(spec) },
         submitted: Moment(job.submitted()),
-        started: asks(scheduler, job).filter_map(|ask| ask.first_started()).min().map(Moment),
+        started: sum.started.map(Moment),
         ended: None,
         exit_code: None,
         priority: spec.priority,
         qos: spec.qos.to_string(),
-        attempts: sum(|ask| ask.attempt()),
-        preemptions: sum(|ask| ask.preemptions()),
-        restarts: sum(|ask| ask.restarts()),
-    }
-}
-
-fn reason_of(
-    scheduler: &Scheduler,
-    now: Time,
-    job: &JobView<'_>,
-    state: State,
-    reasons: &mut Reasons,
-) -> String {
-    let in_state = |state: State| asks(scheduler, job).find(|ask| doing(ask, job.is_paused()) == state);
-    match state {
-        State::Waiting => in_state(state).map_or(String::new(), |ask| reasons.of(scheduler, now, &ask)),
-        State::Running => {
-            let (mut running, mut devices, mut left) = (0, 0, 0);
-            for ask in asks(scheduler, job) {
-                match ask.doing() {
-                    Doing::Running => (running, devices) = (running + 1, devices + ask.grants().len()),
-                    Doing::Done => {}
-                    _ => left += 1,
-                }
-            }
-            let plural = if devices == 1 { "" } else { "s" };
-            match (running, left) {
-                (1, 0) => format!("runs on {devices} device{plural}"),
-                (_, left) => format!("{running} run on {devices} device{plural}, {left} to go"),
-            }
-        }
-        State::Stopping => match job.ending() {
-            Some(why) => format!("is ending: {why}"),
-            None => Reason::Releasing.to_string(),
-        },
-        State::Paused => Reason::Paused.to_string(),
-        State::Held => {
-            let after: Vec<JobId> = job.after().collect();
-            match after.is_empty() {
-                true => "waits for an earlier stage".into(),
-                false => Reason::AfterJobs(after).to_string(),
-            }
-        }
-        State::Starting => Reason::Starting.to_string(),
-        State::Succeeded | State::Failed | State::Cancelled => String::new(),
+        attempts: sum.attempts,
+        preemptions: sum.preemptions,
+        restarts: sum.restarts,
     }
 }
 
@@ -278,5 +303,5 @@ pub fn explanation(scheduler: &Scheduler, now: Time, id: JobId) -> Option<Explan
     if found.asks.len() > 20 {
         sentences.push(format!("And {} more parts.", found.asks.len() - 20));
     }
-    Some(Explanation { id: id.0, name, state: state_of(scheduler, &job), sentences, asks })
+    Some(Explanation { id: id.0, name, state: Summary::of(scheduler, &job).state(&job), sentences, asks })
 }

@@ -35,8 +35,9 @@ pub fn up(options: &Options, local: Local, host: Arc<dyn Host>) -> Result<(), Fa
     let folder = Folder::take(&options.data_dir)?;
     let listener = super::listen(options.listen)?;
     let capabilities = Capabilities::default();
-    let (mut journal, recovered) = Journal::open(folder.path(), options.policy.clone(), capabilities)?;
-    let (mut scheduler, mut notes) = (recovered.scheduler, recovered.notes);
+    let (mut journal, recovered) =
+        Journal::open(folder.path(), options.policy.clone(), capabilities, options.accept_loss)?;
+    let (mut scheduler, mut notes, replayed) = (recovered.scheduler, recovered.notes, recovered.replayed);
     let sources = Sources {
         declared: declared(local.devices.as_deref(), folder.path())?,
         nvidia_library: local.nvidia_library.clone(),
@@ -46,7 +47,7 @@ pub fn up(options: &Options, local: Local, host: Arc<dyn Host>) -> Result<(), Fa
     notes.extend(found.notes.iter().cloned());
     let is_busy = scheduler.view().granted().next().is_some();
     let machine = Machine::settle(folder.path(), found, is_busy, &mut notes)?;
-    let node = machine.introduce(&mut scheduler, &mut journal, &mut notes)?;
+    let node = machine.introduce(&mut scheduler, &mut journal, is_busy, &mut notes)?;
     let first_device = scheduler.view().nodes().nth(node.index()).map_or(0, |node| node.first.0);
     let (mailbox, letters) = mailbox();
     let (run_dir, log_dir) = (folder.inside("run")?, folder.inside("logs")?);
@@ -71,7 +72,8 @@ pub fn up(options: &Options, local: Local, host: Arc<dyn Host>) -> Result<(), Fa
         readings: Sensors::start(&inventory, local.nvidia_library),
         inventory,
     });
-    let assembly = Assembly { folder, listener, journal, scheduler, world, site, mailbox, letters, notes };
+    let assembly =
+        Assembly { folder, listener, journal, scheduler, world, site, mailbox, letters, notes, replayed };
     super::serve(options, assembly, host)
 }
 
@@ -80,7 +82,7 @@ fn declared(named: Option<&Path>, folder: &Path) -> Result<Declared, Fault> {
     let path = named.map_or_else(|| folder.join("devices.yaml"), Path::to_path_buf);
     match std::fs::read_to_string(&path) {
         Ok(text) => Declared::parse(&path.display().to_string(), &text)
-            .map_err(|error| Fault::new(error.to_string(), "mend that file")),
+            .map_err(|error| Fault::request(error.to_string(), "mend that file")),
         Err(error) if named.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
             Ok(Declared::default())
         }
@@ -134,7 +136,7 @@ impl Machine {
         let missing: Vec<Illness> = (0..)
             .zip(identities(&known))
             .filter(|(_, device)| !there.contains(device))
-            .map(|(device, _)| Illness { device, why: "it is no longer there".into() })
+            .map(|(device, _)| Illness { device, why: MISSING.into() })
             .collect();
         let before = identities(&known);
         let new = there.iter().filter(|device| !before.contains(device)).count();
@@ -152,6 +154,7 @@ impl Machine {
         &self,
         scheduler: &mut consort_sched::Scheduler,
         journal: &mut Journal,
+        is_busy: bool,
         notes: &mut Vec<String>,
     ) -> Result<NodeId, Fault> {
         let mut introduction = Introduction::to(scheduler);
@@ -168,8 +171,19 @@ impl Machine {
             spec.name.clone_from(&first.name);
         }
         let is_other = first.as_ref().is_some_and(|first| *first != spec);
-        if is_other || (self.changed && first.is_some()) {
-            introduction.say(Input::NodeFenced(NodeId(0)))?;
+        let mut ill = ill(introduction.scheduler());
+        ill.retain(|_, why| **why != *MISSING); // whether they are is found out anew
+        match first {
+            // Work that runs is not ended because somebody described the machine anew.
+            Some(first) if is_busy && is_other => {
+                notes.push("the machine is described differently; that counts from the first start while nothing runs".into());
+                ill.extend(misfits(&first, &spec));
+            }
+            Some(_) if is_other || self.changed => {
+                introduction.say(Input::NodeFenced(NodeId(0)))?;
+                ill.clear();
+            }
+            _ => {}
         }
         for kind in self.inventory.kinds() {
             introduction.kind(kind, notes)?;
@@ -179,18 +193,40 @@ impl Machine {
         if fenced {
             introduction.say(Input::NodeJoined(spec))?;
         }
-        let ill = introduction.scheduler().view().nodes().next().is_some_and(|node| {
-            let mut ids = (node.first.0..node.first.0 + node.devices).map(DeviceId);
-            ids.any(|id| introduction.scheduler().view().device(id).ill.is_some())
-        });
-        if ill || !self.missing.is_empty() {
-            introduction.say(Input::DeviceHealth { node: NodeId(0), ill: self.missing.clone() })?;
+        for missing in &self.missing {
+            ill.insert(missing.device, missing.why.clone());
+        }
+        if ill != self::ill(introduction.scheduler()) {
+            let ill = ill.into_iter().map(|(device, why)| Illness { device, why }).collect();
+            introduction.say(Input::DeviceHealth { node: NodeId(0), ill })?;
         }
         introduction.finish(journal)?;
         let bytes = serde_json::to_string_pretty(&self.inventory).expect("plain data");
         folder::write_private(&self.path, &bytes)?;
         Ok(NodeId(0))
     }
+}
+
+/// Devices that the scheduler knows to be ill, by position.
+fn ill(scheduler: &consort_sched::Scheduler) -> BTreeMap<u32, Arc<str>> {
+    let view = scheduler.view();
+    let Some(node) = view.nodes().next() else { return BTreeMap::new() };
+    let why = |position: u32| view.device(DeviceId(node.first.0 + position)).ill;
+    (0..node.devices).filter_map(|position| Some((position, why(position)?.into()))).collect()
+}
+
+/// What is said of a device that was there and is not any more.
+const MISSING: &str = "it is no longer there";
+
+/// Positions at which the machine no longer has what it was said to have.
+fn misfits(said: &NodeSpec, found: &NodeSpec) -> Vec<(u32, Arc<str>)> {
+    let kinds = |spec: &NodeSpec| -> Vec<String> {
+        spec.devices.iter().flat_map(|group| vec![group.kind.clone(); group.count as usize]).collect()
+    };
+    let found = kinds(found);
+    let is_there = |(position, kind): &(u32, String)| found.get(*position as usize) == Some(kind);
+    let missing = (0..).zip(kinds(said)).filter(|pair| !is_there(pair));
+    missing.map(|(position, _)| (position, MISSING.into())).collect()
 }
 
 /// What this machine shows.

@@ -9,6 +9,8 @@ const STAGES: usize = 256;
 const ROLES: usize = 16;
 const SHAPES: usize = 16;
 const MEMBERS: u32 = 1_000_000;
+/// Asks of all living jobs together: each costs a few hundred bytes of memory.
+const LIVING: u64 = 4_000_000;
 const DEPENDENCIES: usize = 1024;
 
 impl Scheduler {
@@ -31,6 +33,14 @@ impl Scheduler {
                 Rule::OutOfRange,
                 format!("{who} has {asks} tasks"),
                 format!("split it: {MEMBERS} are the limit"),
+            );
+        }
+        if self.state.jobs.asks() + asks > LIVING {
+            let subject = format!("{who} has {asks} tasks, and {} are alive already", self.state.jobs.asks());
+            return refuse(
+                Rule::OutOfRange,
+                subject,
+                format!("wait until some have ended: {LIVING} are the limit"),
             );
         }
         for (index, stage) in spec.stages.iter().enumerate() {

@@ -26,6 +26,8 @@ pub(crate) struct Jobs {
     gone: u64,
     /// How many slots hold a job.
     living: u64,
+    /// How many asks these jobs have.
+    asks: u64,
     /// How each job ended, by id less one; `None` while it lives.
     endings: Vec<Option<Ending>>,
     /// Asks that could start now, were there room and were it their turn; some may still back off.
@@ -95,13 +97,22 @@ impl Why {
     }
 }
 
+/// Which part of its job an ask is, for people.
+fn part(ask: AskId) -> String {
+    match (ask.stage, ask.task) {
+        (0, 0) => "it".into(),
+        (0, task) => format!("task {task}"),
+        (stage, task) => format!("task {task} of stage {stage}"),
+    }
+}
+
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Why::Done => f.write_str("all its work is done"),
             Why::Broke { outcome: Outcome::Succeeded, .. } => f.write_str("it ended and should not have"),
-            Why::Broke { outcome, .. } => write!(f, "it {outcome}"),
-            Why::TimeLimit { .. } => f.write_str("it ran longer than its time limit"),
+            Why::Broke { ask, outcome } => write!(f, "{} {outcome}", part(*ask)),
+            Why::TimeLimit { ask } => write!(f, "{} ran longer than its time limit", part(*ask)),
             Why::Asked => f.write_str("somebody cancelled it"),
             Why::Hopeless { on } => write!(f, "it waited for job {on}, which ended in another way"),
         }
@@ -328,6 +339,10 @@ impl Jobs {
         if ask.attempt == id.attempt { ask.allocation() } else { None }
     }
 
+    pub fn asks(&self) -> u64 {
+        self.asks
+    }
+
     pub fn living(&self) -> usize {
         self.living as usize
     }
@@ -340,6 +355,7 @@ impl Jobs {
         assert_eq!(job.id, self.next_id(), "job ids are handed out in order");
         self.endings.push(None);
         self.living += 1;
+        self.asks += job.asks.len() as u64;
         self.slots.push_back(Some(Box::new(job)));
     }
 
@@ -348,6 +364,7 @@ impl Jobs {
         let job = self.slots[slot].take().expect("a job ends once");
         self.endings[id.index()] = Some(ending);
         self.living -= 1;
+        self.asks -= job.asks.len() as u64;
         while matches!(self.slots.front(), Some(None)) {
             self.slots.pop_front();
             self.gone += 1;

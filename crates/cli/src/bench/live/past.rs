@@ -14,7 +14,8 @@ const TOGETHER: u64 = 500;
 /// Lives through so many jobs, a few hundred in each batch, and writes all of it down. Returns the number of events.
 pub fn make(folder: &Path, jobs: u64) -> Result<u64, Failure> {
     let policy = stock::standard().policy();
-    let (mut journal, recovered) = Journal::open(folder, policy, Capabilities::default()).map_err(outside)?;
+    let (mut journal, recovered) =
+        Journal::open(folder, policy, Capabilities::default(), false).map_err(outside)?;
     let mut past = Past { scheduler: recovered.scheduler, batch: Batch::default(), now: Time(0) };
     past.say(Input::SetKind(KindSpec::named("slot")));
     past.say(Input::SetTenant(TenantSpec { name: "default".into(), quotas: vec![] }));
