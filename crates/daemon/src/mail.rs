@@ -134,3 +134,37 @@ impl Letters {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOON: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn news_is_said_once_until_it_was_read() {
+        let (mailbox, letters) = mailbox();
+        mailbox.news();
+        mailbox.news();
+        assert!(matches!(letters.next(SOON), Ok(Letter::News)));
+        assert!(letters.next(SOON).is_err());
+        mailbox.news();
+        assert!(matches!(letters.more(10)[..], [Letter::News]));
+    }
+
+    #[test]
+    fn remembered_news_does_not_stand_in_the_way_of_others() {
+        let (mailbox, letters) = mailbox();
+        letters.remember_news();
+        mailbox.stop();
+        assert!(matches!(letters.next(SOON), Ok(Letter::News)));
+        assert!(matches!(letters.next(SOON), Ok(Letter::Stop)));
+    }
+
+    #[test]
+    fn a_full_mailbox_says_so() {
+        let (mailbox, _letters) = mailbox();
+        let sent = (0..ROOM + 1).map(|_| mailbox.send(Letter::News)).filter(Result::is_ok).count();
+        assert_eq!(sent, ROOM);
+    }
+}

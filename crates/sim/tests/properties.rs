@@ -278,12 +278,12 @@ fn hashes_are_pinned() {
 }
 
 const PINNED: [&str; 7] = [
-    "fifo 1d5ecae67aca12df",
-    "priority 3fb20aa8b50bc8da",
-    "shortest 8a74e45d2f1ca12f",
-    "qssf 1479266ca0c46b4e",
-    "shortest-remaining 80dacf0a55e371d6",
-    "las 296e327f1b3be937",
-    "deadline ec18b8479068069b",
+    "fifo 42d9760bcf5d00af",
+    "priority 40a2cd1a7ac0244d",
+    "shortest 79ccffc62bb4c7af",
+    "qssf 6929baecea521754",
+    "shortest-remaining f9aa590a5288dc94",
+    "las 32dd5250c96393a6",
+    "deadline 747e62bbf405ec77",
 ];
-const PINNED_HISTORY: &str = "2e78bc75469673a5";
+const PINNED_HISTORY: &str = "da130fd6c904ebab";

@@ -83,12 +83,12 @@ fn places_that_cannot_be_used_are_named() {
     let file = file.to_str().expect("a plain path");
     for (words, code, says) in [
         (vec!["up", "--data-dir", other, "--listen", &taken], 3, "is in use by another program"),
-        (vec!["up", "--data-dir", other, "--listen", "0.0.0.0:0"], 3, "listen on a loopback address"),
-        (vec!["up", "--data-dir", file, "--listen", "127.0.0.1:0"], 3, "file"),
-        (vec!["up", "--data-dir", "/proc/nowhere", "--listen", "127.0.0.1:0"], 3, "/proc/nowhere"),
+        (vec!["up", "--data-dir", other, "--listen", "0.0.0.0:0"], 2, "listen on a loopback address"),
+        (vec!["up", "--data-dir", file, "--listen", "127.0.0.1:0"], 2, "is not a folder"),
+        (vec!["up", "--data-dir", "/proc/nowhere", "--listen", "127.0.0.1:0"], 2, "/proc/nowhere"),
         (vec!["up", "--listen", "nonsense"], 2, "nonsense"),
         (vec!["up", "--policy", "fiffo"], 2, "did you mean `fifo`"),
-        (vec!["replay", other], 3, "there is no journal"),
+        (vec!["replay", other], 2, "there is no journal"),
     ] {
         let output = house.run(&words);
         let error = String::from_utf8_lossy(&output.stderr);
