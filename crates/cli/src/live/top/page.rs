@@ -56,6 +56,13 @@ pub fn draw(frame: &mut Frame<'_>, page: &Page) {
 
 fn draw_devices(frame: &mut Frame<'_>, area: Rect, devices: &[Device]) {
     let busiest_power = devices.iter().filter_map(|device| device.power_w).fold(1.0, f64::max);
+    // What no device tells gets no column.
+    let told = [
+        devices.iter().any(|device| device.utilization_percent.is_some()),
+        devices.iter().any(|device| device.memory_used_bytes.is_some()),
+        devices.iter().any(|device| device.temperature_c.is_some()),
+        devices.iter().any(|device| device.power_w.is_some()),
+    ];
     let row = |group: &[Device]| {
         let device = &group[0];
         let granted = f64::from(device.used_thousandths) / 1000.0;
@@ -68,11 +75,7 @@ fn draw_devices(frame: &mut Frame<'_>, area: Rect, devices: &[Device]) {
             Some(why) => one_line(why),
             None => jobs.join(" "),
         };
-        Row::new([
-            Cell::from(label(group)),
-            Cell::from(one_line(&device.kind)),
-            Cell::from(device.state.to_string()).style(colour(device.state)),
-            bar(Some(granted), format!("{:.0}%", granted * 100.0), Color::Cyan),
+        let gauges = [
             bar(
                 device.utilization_percent.map(|percent| percent / 100.0),
                 wording::maybe(device.utilization_percent, "%"),
@@ -89,22 +92,26 @@ fn draw_devices(frame: &mut Frame<'_>, area: Rect, devices: &[Device]) {
                 wording::maybe(device.power_w, "W"),
                 Color::Magenta,
             ),
-            Cell::from(about),
-        ])
+        ];
+        let mut cells = vec![
+            Cell::from(label(group)),
+            Cell::from(one_line(&device.kind)),
+            Cell::from(device.state.to_string()).style(colour(device.state)),
+            bar(Some(granted), format!("{:.0}%", granted * 100.0), Color::Cyan),
+        ];
+        cells.extend(gauges.into_iter().zip(told).filter(|(_, told)| *told).map(|(gauge, _)| gauge));
+        cells.push(Cell::from(about));
+        Row::new(cells)
     };
     let wide = Constraint::Length(BAR as u16 + 6);
-    let widths = [
-        Constraint::Max(18),
-        Constraint::Max(10),
-        Constraint::Length(7),
-        wide,
-        wide,
-        wide,
-        wide,
-        wide,
-        Constraint::Min(4),
-    ];
-    let titles = ["device", "kind", "state", "granted", "busy", "memory", "heat", "power", "jobs"];
+    let mut widths = vec![Constraint::Max(18), Constraint::Max(10), Constraint::Length(7), wide];
+    let mut titles = vec!["device", "kind", "state", "granted"];
+    for (title, _) in ["busy", "memory", "heat", "power"].into_iter().zip(told).filter(|(_, told)| *told) {
+        titles.push(title);
+        widths.push(wide);
+    }
+    titles.push("jobs");
+    widths.push(Constraint::Min(4));
     let header = Row::new(titles).style(Style::new().bold());
     frame.render_widget(Table::new(folded(devices).map(row), widths).header(header), area);
 }
