@@ -129,8 +129,7 @@ impl<'a> Log<'a> {
         }
         // Not to wait for a reader, whom nobody may ever send; and a terminal is not to become ours.
         let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
-        let open =
-            || OpenOptions::new().create(true).append(true).custom_flags(flags).open(&self.order.path);
+        let open = || OpenOptions::new().create(true).append(true).custom_flags(flags).open(&self.order.path);
         let file = open().or_else(|error| match self.order.path.parent() {
             Some(folder) if error.kind() == io::ErrorKind::NotFound => {
                 std::fs::create_dir_all(folder)?;
