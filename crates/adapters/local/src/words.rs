@@ -11,7 +11,8 @@ const LONGEST: usize = 4000;
 pub(crate) fn printable(words: &str) -> String {
     let clean = |letter: char| if letter.is_control() { ' ' } else { letter };
     let mut line: String = words.trim().chars().map(clean).collect();
-    line.truncate(line.floor_char_boundary(LONGEST));
+    let end = (0..=LONGEST.min(line.len())).rev().find(|&end| line.is_char_boundary(end));
+    line.truncate(end.unwrap_or(0));
     line
 }
 
