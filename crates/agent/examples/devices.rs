@@ -17,8 +17,9 @@ fn main() {
     let telemetry = Telemetry::open(&inventory, None);
     let begin = Instant::now();
     println!("{:#?} in {:?}", telemetry.sample(), begin.elapsed());
-    let watch =
-        HealthWatch::start(&inventory, None, Duration::from_millis(200), |ill| println!("ill: {ill:?}"));
+    let watch = HealthWatch::start(&inventory, None, Duration::from_millis(200), vec![], |ill| {
+        println!("ill: {ill:?}")
+    });
     std::thread::sleep(Duration::from_secs(2));
     println!("watched: {}", watch.is_some());
 }

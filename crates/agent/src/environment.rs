@@ -8,9 +8,10 @@
 //! Never: touches `NCCL_*`: how the network is used is the site's business.
 //!
 //! One choice needs a reason. *Local* ranks (`LOCAL_RANK`, `SLURM_LOCALID` and their kin) count the workers that see the
-//! same devices. Scripts use them as an index into the devices they see (`set_device(LOCAL_RANK)`), and a worker sees its
-//! own devices only; so each worker with accelerators is local rank 0 of 1, as it would be in a container of its own,
-//! while workers without accelerators, which all see the same nothing, are counted together.
+//! same devices. Scripts use them as an index into the devices they see (`set_device(LOCAL_RANK)`), and a worker whose
+//! devices are all masked sees its own only; so it is local rank 0 of 1, as it would be in a container of its own. All
+//! others see the same: processors, and devices that no variable hides. They are counted together. Whoever wants to count
+//! all workers on this node takes `CONSORT_LOCAL_RANK`, and to find its own devices among all, `CONSORT_DEVICES`.
 
 mod frameworks;
 mod masks;
@@ -20,7 +21,7 @@ mod team;
 pub use team::{Misfit, Team, Worker};
 
 use crate::launch::allocation_name;
-use consort_types::{Form, Work};
+use consort_types::{Form, WHOLE, Work};
 use std::collections::BTreeMap;
 
 /// Where programs are looked for when nobody says.
@@ -59,8 +60,16 @@ fn set_own(all: &mut BTreeMap<String, String>, team: &Team<'_>, worker: &Worker)
         ("ROLE", worker.role.clone()),
         ("RANK", worker.rank.to_string()),
         ("SIZE", team.workers.len().to_string()),
+        // All workers of an allocation are on one node.
+        ("LOCAL_RANK", worker.rank.to_string()),
+        ("LOCAL_SIZE", team.workers.len().to_string()),
+        ("DEVICES", worker.devices.iter().map(|(at, _)| at.to_string()).collect::<Vec<_>>().join(",")),
     ];
     all.extend(own.map(|(name, value)| (format!("CONSORT_{name}"), value)));
+    let share = worker.devices.iter().map(|(_, grant)| grant.share).min();
+    if let Some(share) = share.filter(|&share| share < WHOLE) {
+        all.insert("CONSORT_SHARE".into(), share.to_string());
+    }
     if let Form::Bag { tasks } | Form::Service { replicas: tasks } = stage.form {
         all.insert("CONSORT_TASKS".into(), tasks.to_string());
     }

@@ -34,11 +34,12 @@ const NAP: Duration = Duration::from_millis(100);
 
 impl HealthWatch {
     /// Watches the devices of an inventory and asks each how it is once in a while. Absent where there is nothing that
-    /// can be watched.
+    /// can be watched. `known` is what whoever is reported to believes at the start.
     pub fn start(
         inventory: &Inventory,
         library: Option<PathBuf>,
         every: Duration,
+        known: Vec<Illness>,
         report: impl Fn(Vec<Illness>) + Send + 'static,
     ) -> Option<Self> {
         let devices = telemetry::nvidia_devices(inventory);
@@ -49,7 +50,7 @@ impl HealthWatch {
         let ended = over.clone();
         let thread = std::thread::Builder::new().name("health".into()).spawn(move || {
             if let Ok(nvml) = nvidia::load(library.as_deref()) {
-                watch(&nvml, &devices, every, &ended, &report);
+                watch(&nvml, &devices, every, known, &ended, &report);
             }
         });
         Some(Self { over, thread: Some(thread.ok()?) })
@@ -69,11 +70,14 @@ fn watch(
     nvml: &Nvml,
     devices: &[(u32, String)],
     every: Duration,
+    known: Vec<Illness>,
     over: &AtomicBool,
     report: &dyn Fn(Vec<Illness>),
 ) {
-    let mut ward = Ward::default();
-    let mut told = Vec::new();
+    // Of a device that is not watched nothing would ever be heard again.
+    let is_watched = |illness: &Illness| devices.iter().any(|(position, _)| *position == illness.device);
+    let mut ward = Ward::knowing(&known.iter().filter(|one| is_watched(one)).cloned().collect::<Vec<_>>());
+    let mut told = known;
     let mut events = register(nvml, devices);
     let mut next_round = Instant::now();
     while !over.load(Ordering::Relaxed) {

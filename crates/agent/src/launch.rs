@@ -20,6 +20,7 @@ pub use order::{LogOrder, Order};
 pub use slot::{Sight, Slot, allocation_name, allocation_of, log_path};
 
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -46,6 +47,8 @@ impl ShimProgram {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
+            // What is typed at our terminal is meant for us alone.
+            .process_group(0)
             .spawn()
     }
 }

@@ -13,7 +13,6 @@ use std::sync::OnceLock;
 
 /// One process, for as long as the machine is up and afterwards.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Identity {
     /// Its number.
     pub pid: i32,
@@ -49,6 +48,7 @@ pub fn boot() -> &'static str {
 struct Found {
     state: u8,
     parent: i32,
+    group: i32,
     session: i32,
     born: u64,
 }
@@ -71,6 +71,7 @@ fn parse(stat: &[u8]) -> Option<Found> {
     Some(Found {
         state: *fields.first()?.as_bytes().first()?,
         parent: fields.get(1)?.parse().ok()?,
+        group: fields.get(2)?.parse().ok()?,
         session: fields.get(3)?.parse().ok()?,
         born: fields.get(19)?.parse().ok()?,
     })
@@ -79,17 +80,27 @@ fn parse(stat: &[u8]) -> Option<Found> {
 /// Kills every descendant of this process. Says how many it found: none of them may have been there long enough to
 /// have died, so that the caller looks again.
 pub fn kill_descendants() -> usize {
+    let found = descendants();
+    found.iter().for_each(|&(pid, _)| kill(pid));
+    found.len()
+}
+
+/// Whether a descendant of this process, and no zombie, is in a process group. Unlike a signal to that group it cannot
+/// take a stranger for one of ours once the number of the group was given to somebody else.
+pub fn has_descendant_in(group: i32) -> bool {
+    descendants().iter().any(|(_, found)| found.group == group && !found.is_over())
+}
+
+fn descendants() -> Vec<(i32, Found)> {
     let all = all();
-    let mut tree = vec![rustix::process::getpid().as_raw_pid()];
-    let mut next = 0;
-    while let Some(&parent) = tree.get(next) {
-        tree.extend(all.iter().filter(|(_, found)| found.parent == parent).map(|&(pid, _)| pid));
-        next += 1;
+    let own = rustix::process::getpid().as_raw_pid();
+    let mut tree: Vec<(i32, Found)> = Vec::new();
+    let (mut parent, mut next) = (own, 0);
+    loop {
+        tree.extend(all.iter().filter(|(_, found)| found.parent == parent));
+        let Some(&(pid, _)) = tree.get(next) else { return tree };
+        (parent, next) = (pid, next + 1);
     }
-    for &pid in &tree[1..] {
-        kill(pid);
-    }
-    tree.len() - 1
 }
 
 /// Everything a worker runs carries the folder of its slot under this name, unless it takes pains to lose it.
@@ -144,10 +155,22 @@ mod tests {
     #[test]
     fn names_with_brackets_do_not_confuse() {
         let stat = b"42 (a) (b c) S 7 42 40 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 8123 9 9";
-        let found = Found { state: b'S', parent: 7, session: 40, born: 8123 };
+        let found = Found { state: b'S', parent: 7, group: 42, session: 40, born: 8123 };
         assert_eq!(parse(stat), Some(found));
         assert_eq!(parse(b"42 (x"), None);
         assert_eq!(parse(b"42 (x) S 1 2"), None);
+    }
+
+    #[test]
+    fn only_descendants_are_found_in_a_group() {
+        use std::os::unix::process::CommandExt;
+        let mut child = std::process::Command::new("sleep").arg("60").process_group(0).spawn().unwrap();
+        let group = child.id() as i32;
+        assert!(has_descendant_in(group));
+        assert!(!has_descendant_in(1));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!has_descendant_in(group));
     }
 
     #[test]

@@ -12,6 +12,7 @@
 mod confine;
 mod groups;
 mod log;
+mod memory;
 mod program;
 mod signals;
 mod watch;
@@ -21,7 +22,7 @@ use crate::process::{self, Identity};
 use crate::status::{self, Claim, Exited, Held, Record, Started};
 use confine::Confinement;
 use log::Log;
-use rustix::process::{Pid, getppid, set_child_subreaper, setsid};
+use rustix::process::{Pid, getppid, set_child_subreaper};
 use signals::Signals;
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -72,8 +73,7 @@ fn run(slot: &Slot) -> Result<(), Left> {
     // First of all, so that no request to stop can hit us halfway: until here it kills us, and nothing has begun.
     let signals = Signals::hold().map_err(|_| Left::Called)?;
     let daemon = getppid();
-    // Fails only if we lead a group already, and then nobody above sends us signals by accident either.
-    let _ = setsid();
+    signals::lead_session();
     let _ = set_child_subreaper(Some(rustix::process::getpid()));
     let order = Order::read(&slot.order()).map_err(|_| Left::Order)?;
     let mut held = match status::claim(&slot.status()).map_err(|_| Left::Status)? {

@@ -3,6 +3,7 @@
 use consort_agent::discover::{Declared, Inventory, Search, Sources, discover};
 use consort_agent::health::HealthWatch;
 use consort_agent::telemetry::Telemetry;
+use consort_types::Illness;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, channel};
@@ -140,12 +141,17 @@ fn illness_and_recovery_are_reported() {
     machine(|script| {
         write(script, &[card(0), card(1)]);
         let (tell, reports) = channel();
-        let watch =
-            HealthWatch::start(&find(), Some(library().into()), Duration::from_millis(20), move |ill| {
+        let watch = HealthWatch::start(
+            &find(),
+            Some(library().into()),
+            Duration::from_millis(20),
+            vec![],
+            move |ill| {
                 let _ =
                     tell.send(ill.into_iter().map(|one| (one.device, one.why.to_string())).collect::<Ill>());
-            })
-            .unwrap();
+            },
+        )
+        .unwrap();
         std::thread::sleep(Duration::from_millis(100));
         let mut lost = card(1);
         lost["lost"] = json!(true);
@@ -165,6 +171,23 @@ fn illness_and_recovery_are_reported() {
         assert_eq!(next(&reports).len(), 2);
         write(script, &[broken, card(1)]);
         assert_eq!(next(&reports).len(), 1);
+        drop(watch);
+    });
+}
+
+#[test]
+fn what_an_earlier_watch_knew_is_not_forgotten() {
+    machine(|script| {
+        write(script, &[card(0), card(1)]);
+        let ill = |device, why: &str| Illness { device, why: why.into() };
+        let known = vec![ill(0, "critical error (Xid 79)"), ill(1, "fell off the bus")];
+        let (tell, reports) = channel();
+        let every = Duration::from_millis(20);
+        let watch = HealthWatch::start(&find(), Some(library().into()), every, known, move |ill| {
+            let _ = tell.send(ill);
+        });
+        let report = reports.recv_timeout(Duration::from_secs(10)).unwrap();
+        assert_eq!(report, [ill(0, "critical error (Xid 79)")]);
         drop(watch);
     });
 }

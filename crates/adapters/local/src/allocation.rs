@@ -43,9 +43,24 @@ pub(crate) struct Member {
     /// How often a shim was started for it by this world.
     pub tries: u32,
     /// How the last of them left, if it left without a record.
-    pub left: Option<String>,
+    pub left: Option<Departure>,
     /// What its shim left behind when it died: killed, and perhaps not gone yet.
     pub dying: Vec<Identity>,
+}
+
+/// How a shim left without a record, or why none was started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Departure {
+    pub why: String,
+    /// Nothing speaks against another one: the slot is still open, and its lock keeps a second shim out.
+    pub again: bool,
+}
+
+impl Departure {
+    /// One after which another try would end the same way.
+    pub fn for_good(why: impl Into<String>) -> Self {
+        Self { why: why.into(), again: false }
+    }
 }
 
 /// What is known of one worker.

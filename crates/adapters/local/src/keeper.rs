@@ -8,10 +8,10 @@
 mod advance;
 mod member;
 
-use crate::allocation::{Allocation, Member, State};
+use crate::allocation::{Allocation, Departure, Member, State};
 use crate::orders;
 use crate::world::{News, Setup};
-use consort_agent::launch::{Slot, allocation_name, allocation_of};
+use consort_agent::launch::{Order, Slot, allocation_name, allocation_of};
 use consort_types::{AllocationId, Desired, Input, Placement, Wanted};
 use rustix::event::{Timespec, epoll};
 use rustix::fd::OwnedFd;
@@ -58,6 +58,11 @@ pub(crate) struct Keeper {
     trash: Vec<PathBuf>,
     /// Those whose end somebody waits for.
     awaited: Vec<(Vec<AllocationId>, Sender<()>)>,
+    /// The last shim left before its worker began, as the next may: until one has begun, none is reported started
+    /// before it has taken its slot. What was reported started can only be stopped, and would be tried again at once.
+    wary: bool,
+    /// What was last found out about a job: the tasks of one array come one after another.
+    known: Option<orders::Known>,
 }
 
 impl Keeper {
@@ -82,6 +87,8 @@ impl Keeper {
             restless: BTreeSet::new(),
             trash: Vec::new(),
             awaited: Vec::new(),
+            wary: false,
+            known: None,
         })
     }
 
@@ -178,14 +185,25 @@ impl Keeper {
         let mut allocation = Allocation::new(id, members.collect());
         allocation.refused = refused;
         if allocation.refused.is_none() {
-            match orders::make(&self.setup, self.soft_files, id, placement) {
+            match self.make_orders(id, placement) {
                 Ok(orders) => allocation.orders = orders,
                 // Those that run already need no orders; for the others this is the reason.
-                Err(why) => allocation.members.iter_mut().for_each(|member| member.left = Some(why.clone())),
+                Err(why) => {
+                    let left = Departure::for_good(why);
+                    allocation.members.iter_mut().for_each(|member| member.left = Some(left.clone()));
+                }
             }
         }
         self.allocations.insert(id, allocation);
         self.advance(id);
+    }
+
+    fn make_orders(&mut self, id: AllocationId, placement: &Placement) -> Result<Vec<Order>, String> {
+        if self.known.as_ref().is_none_or(|known| known.job != id.ask.job) {
+            self.known = Some(orders::Known::find(&*self.setup.works, id.ask.job)?);
+        }
+        let known = self.known.as_ref().expect("just found");
+        orders::make(&self.setup, self.soft_files, id, placement, known)
     }
 
     fn gone_desired(&mut self, id: AllocationId) {
@@ -237,6 +255,7 @@ impl Keeper {
             let _ = epoll::delete(&self.epoll, &watch.pidfd);
             if let Some(child) = &mut watch.child {
                 member.left = member::reap(child);
+                self.wary |= member.left.as_ref().is_some_and(|left| !left.again);
             }
             member.state = State::Unsettled;
         }

@@ -17,6 +17,7 @@ mod allocation;
 mod keeper;
 mod orders;
 mod outcome;
+mod words;
 mod world;
 
 pub use orders::log_path;

@@ -9,8 +9,25 @@ use crate::world::Setup;
 use consort_agent::environment::{Team, environment};
 use consort_agent::launch::{self, LogOrder, Order};
 use consort_agent::process;
-use consort_types::{AllocationId, JobSpec, Placement, Work};
+use consort_types::{AllocationId, JobId, JobSpec, Placement, Work, Works};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What a job runs. It never changes, so that it need not be read again for each of its tasks.
+pub(crate) struct Known {
+    pub job: JobId,
+    spec: Arc<JobSpec>,
+    work: Arc<Work>,
+}
+
+impl Known {
+    /// Asks; in words why it cannot be told.
+    pub fn find(works: &dyn Works, job: JobId) -> Result<Self, String> {
+        let found = works.find(job);
+        let (spec, work) = found.map_err(|why| format!("what job {job} runs cannot be read: {why}"))?;
+        Ok(Self { job, spec, work })
+    }
+}
 
 /// The orders of all workers, by rank; in words why there can be none.
 pub(crate) fn make(
@@ -18,11 +35,11 @@ pub(crate) fn make(
     soft_files: Option<u64>,
     allocation: AllocationId,
     placement: &Placement,
+    known: &Known,
 ) -> Result<Vec<Order>, String> {
-    let job = allocation.ask.job;
-    let (spec, work) =
-        setup.works.find(job).map_err(|why| format!("what job {job} runs cannot be read: {why}"))?;
-    let team = Team::new(allocation, &spec, &work, placement, &setup.inventory, setup.first_device)
+    let Known { job, spec, work } = known;
+    assert_eq!(*job, allocation.ask.job, "orders are made from the job's own words");
+    let team = Team::new(allocation, spec, work, placement, &setup.inventory, setup.first_device)
         .map_err(|misfit| misfit.to_string())?;
     let stage = work.stages.get(usize::from(allocation.ask.stage));
     let stage =
@@ -36,14 +53,14 @@ pub(crate) fn make(
             rank: worker.rank,
             boot: process::boot().to_owned(),
             command: command.clone(),
-            env: environment(&team, &work, worker.rank),
+            env: environment(&team, work, worker.rank),
             workdir: work.workdir.clone(),
             limits: work.limits.clone(),
             cpus: team.cpus(worker),
             soft_files,
             grace: work.grace.clone(),
             log: LogOrder {
-                path: log_path(&setup.log_dir, allocation, &spec, &work, worker.rank),
+                path: log_path(&setup.log_dir, allocation, spec, work, worker.rank),
                 rotate_bytes: work.output.rotate_bytes,
                 keep: work.output.keep,
                 named: work.output.path.is_some(),
@@ -84,7 +101,7 @@ pub fn log_path(log_dir: &Path, allocation: AllocationId, spec: &JobSpec, work: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use consort_types::{AskId, Command, Grace, JobId, Limits, Output, Shape, StageWork};
+    use consort_types::{AskId, Command, Grace, Limits, Output, Shape, StageWork};
 
     #[test]
     fn patterns_name_job_task_and_rank() {

@@ -6,7 +6,7 @@
 //! Never: blames the work for what was asked of it.
 
 use consort_agent::status::Exited;
-use consort_types::{Cause, Outcome};
+use consort_types::Outcome;
 
 /// How one worker ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,10 +36,8 @@ pub(crate) fn judge(ends: &[End], gone_is_desired: bool, released: bool) -> Opti
         exits().filter(|exited| !exited.stopped && exited.code != 0).min_by_key(|exited| exited.at_ms);
     Some(match first {
         Some(exited) => Outcome::Failed { code: exited.code, cause: exited.cause },
-        // Told to start, reported as started, and yet it never began: trying again at once would never end.
-        None if ends.iter().all(|end| *end == End::Void) => {
-            Outcome::Failed { code: 126, cause: Cause::NotRun }
-        }
+        // Also what was reported as started and yet never began: that is our trouble, not the work's. The keeper is wary
+        // from then on, so that the next attempt is refused instead of being tried at once without end.
         None => Outcome::Stopped,
     })
 }
@@ -47,6 +45,7 @@ pub(crate) fn judge(ends: &[End], gone_is_desired: bool, released: bool) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
+    use consort_types::Cause;
 
     fn exit(code: i32, at_ms: u64) -> End {
         End::Exited(Exited { code, cause: Cause::Exit, stopped: false, at_ms })
@@ -74,10 +73,7 @@ mod tests {
     #[test]
     fn what_was_never_let_go_was_not_started() {
         assert_eq!(judge(&[stopped(0), End::Lost], false, false), None);
-        assert_eq!(
-            judge(&[End::Void], false, true),
-            Some(Outcome::Failed { code: 126, cause: Cause::NotRun })
-        );
+        assert_eq!(judge(&[End::Void], false, true), Some(Outcome::Stopped));
         assert_eq!(judge(&[End::Void], true, false), Some(Outcome::Stopped));
         assert_eq!(judge(&[End::Lost], false, true), Some(Outcome::Stopped));
         assert_eq!(judge(&[], true, false), Some(Outcome::Stopped));

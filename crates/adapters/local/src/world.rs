@@ -6,6 +6,7 @@
 //! Never: ends a worker because this value is dropped: workers outlive the daemon, and the next world finds them.
 
 use crate::keeper::{Keeper, Message};
+use crate::words;
 use consort_agent::discover::Inventory;
 use consort_agent::health::HealthWatch;
 use consort_agent::launch::{self, ShimProgram};
@@ -14,10 +15,11 @@ use consort_types::{
 };
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -51,6 +53,7 @@ pub struct LocalWorld {
     node: NodeId,
     thread: Option<JoinHandle<()>>,
     health: Option<HealthWatch>,
+    kept_ill: Arc<Mutex<Vec<Illness>>>,
 }
 
 /// What has happened and was not yet taken.
@@ -61,7 +64,7 @@ pub(crate) struct News {
 
 impl News {
     pub fn push(&self, input: Input) {
-        self.inputs.lock().unwrap_or_else(PoisonError::into_inner).push(input);
+        locked(&self.inputs).push(input);
         (self.wake)();
     }
 }
@@ -86,7 +89,16 @@ impl LocalWorld {
         let (log_dir, node) = (setup.log_dir.clone(), setup.node);
         let mut keeper = Keeper::new(setup, inbox, bell.clone(), news.clone())?;
         let thread = std::thread::Builder::new().name("local-world".into()).spawn(move || keeper.run())?;
-        Ok(Self { messages, bell, news, log_dir, node, thread: Some(thread), health: None })
+        Ok(Self {
+            messages,
+            bell,
+            news,
+            log_dir,
+            node,
+            thread: Some(thread),
+            health: None,
+            kept_ill: Arc::default(),
+        })
     }
 
     /// Whatever is found in the run folder and is not among these is nobody's. It is ended and removed without a report;
@@ -105,17 +117,35 @@ impl LocalWorld {
         let _ = all_gone.recv();
     }
 
-    /// Which devices are ill, by position in the inventory; all others are well.
+    /// These are ill whatever anybody reports, such as devices that are missing: they are part of every later report.
+    /// Reports nothing itself.
+    pub fn keep_ill(&mut self, ill: Vec<Illness>) {
+        *locked(&self.kept_ill) = ill;
+    }
+
+    /// Which devices are ill, by position in the inventory, besides those that are kept ill; all others are well.
     pub fn report_health(&mut self, ill: Vec<Illness>) {
+        let ill = all_ill(&self.kept_ill, ill);
         self.news.push(Input::DeviceHealth { node: self.node, ill });
     }
 
     /// Watches the devices from now on, and reports those that fall ill or get well. Nothing happens where there is
     /// nothing that can be watched.
-    pub fn watch_health(&mut self, inventory: &Inventory, nvidia_library: Option<PathBuf>, every: Duration) {
-        let (news, node) = (self.news.clone(), self.node);
-        let report = move |ill| news.push(Input::DeviceHealth { node, ill });
-        self.health = HealthWatch::start(inventory, nvidia_library, every, report);
+    ///
+    /// `known` is what the scheduler believes at this moment: a critical error of which an earlier daemon told stays
+    /// until the device was reset, and one that was lost is well once it answers.
+    pub fn watch_health(
+        &mut self,
+        inventory: &Inventory,
+        nvidia_library: Option<PathBuf>,
+        every: Duration,
+        known: Vec<Illness>,
+    ) {
+        let (news, node, kept) = (self.news.clone(), self.node, self.kept_ill.clone());
+        let is_kept = |device| locked(&kept).iter().any(|other| other.device == device);
+        let known = known.into_iter().filter(|one| !is_kept(one.device)).collect();
+        let report = move |ill| news.push(Input::DeviceHealth { node, ill: all_ill(&kept, ill) });
+        self.health = HealthWatch::start(inventory, nvidia_library, every, known, report);
     }
 
     /// Where the output of a worker goes.
@@ -136,6 +166,21 @@ impl LocalWorld {
     }
 }
 
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Each device once, in order, in words that the scheduler takes. What is kept says more than what was seen.
+fn all_ill(kept: &Mutex<Vec<Illness>>, seen: Vec<Illness>) -> Vec<Illness> {
+    let mut all: BTreeMap<u32, Arc<str>> = seen.into_iter().map(|one| (one.device, one.why)).collect();
+    all.extend(locked(kept).iter().map(|one| (one.device, one.why.clone())));
+    let said = |why: &str| match words::printable(why) {
+        why if why.is_empty() => "nobody said why".into(),
+        why => why,
+    };
+    all.into_iter().map(|(device, why)| Illness { device, why: said(&why).into() }).collect()
+}
+
 impl World for LocalWorld {
     fn capabilities(&self) -> Capabilities {
         Capabilities { preempts: true, shares: true }
@@ -154,12 +199,12 @@ impl World for LocalWorld {
     }
 
     fn next_at(&self) -> Option<Time> {
-        let waiting = !self.news.inputs.lock().unwrap_or_else(PoisonError::into_inner).is_empty();
+        let waiting = !locked(&self.news.inputs).is_empty();
         waiting.then_some(Time(i64::MIN))
     }
 
     fn observe(&mut self, _now: Time, inputs: &mut Vec<Input>) {
-        inputs.append(&mut self.news.inputs.lock().unwrap_or_else(PoisonError::into_inner));
+        inputs.append(&mut locked(&self.news.inputs));
         let alive = self.thread.as_ref().is_some_and(|thread| !thread.is_finished());
         assert!(alive, "the thread of the local world is gone");
     }
@@ -172,5 +217,19 @@ impl Drop for LocalWorld {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_ill_is_in_every_report() {
+        let ill = |device, why: &str| Illness { device, why: why.into() };
+        let kept = Mutex::new(vec![ill(5, "is missing"), ill(1, "is\nmissing")]);
+        let all = all_ill(&kept, vec![ill(1, "fell off the bus"), ill(3, "")]);
+        assert_eq!(all, [ill(1, "is missing"), ill(3, "nobody said why"), ill(5, "is missing")]);
+        assert_eq!(all_ill(&kept, vec![]).len(), 2);
     }
 }

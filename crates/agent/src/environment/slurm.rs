@@ -26,9 +26,11 @@ pub(super) fn set(all: &mut BTreeMap<String, String>, team: &Team<'_>, worker: &
     for name in ["JOB_NUM_NODES", "NNODES"] {
         put(name, "1".into());
     }
-    for name in ["NTASKS", "NPROCS", "TASKS_PER_NODE"] {
+    for name in ["NTASKS", "NPROCS"] {
         put(name, size.clone());
     }
+    // Goes with LOCALID: how many are counted together.
+    put("TASKS_PER_NODE", worker.local_size.to_string());
     put("NODEID", "0".into());
     put("PROCID", worker.rank.to_string());
     put("LOCALID", worker.local_rank.to_string());

@@ -107,7 +107,7 @@ impl<'a> Team<'a> {
                 });
             }
         }
-        count_together(&mut workers);
+        count_together(&mut workers, inventory);
         let indices = work.stages.get(usize::from(ask.stage)).map_or(&[][..], |stage| &stage.indices);
         let task = match stage.form {
             Form::Gang => 0,
@@ -142,11 +142,14 @@ fn find(inventory: &Inventory, first_device: u32, grant: &Grant) -> Result<(u32,
         .ok_or_else(|| Misfit(format!("this machine has no {}; has a device been taken out?", grant.device)))
 }
 
-/// Workers without accelerators see the same devices: none.
-fn count_together(workers: &mut [Worker]) {
-    let plain = |worker: &Worker| worker.cpus as usize == worker.devices.len();
-    let size = workers.iter().filter(|worker| plain(worker)).count() as u32;
-    for (rank, worker) in workers.iter_mut().filter(|worker| plain(worker)).enumerate() {
+/// A worker is on its own only if every one of its devices is hidden from the others; all others see the same.
+fn count_together(workers: &mut [Worker], inventory: &Inventory) {
+    let masked = |position: u32| !inventory.devices()[position as usize].masks.is_empty();
+    let hidden = |worker: &Worker| {
+        !worker.devices.is_empty() && worker.devices.iter().all(|(position, _)| masked(*position))
+    };
+    let size = workers.iter().filter(|worker| !hidden(worker)).count() as u32;
+    for (rank, worker) in workers.iter_mut().filter(|worker| !hidden(worker)).enumerate() {
         (worker.local_rank, worker.local_size) = (rank as u32, size);
     }
 }

@@ -37,7 +37,14 @@ fn inventory() -> Inventory {
         cpus: vec![index],
         ..FoundDevice::default()
     };
-    let found = (0..4).map(card).chain((0..2).map(other)).chain((0..8).map(cpu));
+    // Sorted behind all the others but processors: nothing hides it.
+    let bare = |index: u32| FoundDevice {
+        kind: "vck5000".into(),
+        identity: format!("vck-{index}"),
+        index,
+        ..FoundDevice::default()
+    };
+    let found = (0..4).map(card).chain((0..2).map(other)).chain((0..8).map(cpu)).chain((0..2).map(bare));
     Inventory::new("node-a", found.collect(), vec![])
 }
 
@@ -153,8 +160,13 @@ fn local_ranks_count_those_who_see_the_same_devices() {
     assert_eq!(seen.all("GROUP_RANK"), ["0", "1", "2"]);
     assert_eq!(seen.all("HOROVOD_CROSS_SIZE"), ["3"; 3]);
 
+    assert_eq!(seen.all("SLURM_TASKS_PER_NODE"), ["1"; 3]);
+    assert_eq!(seen.all("CONSORT_LOCAL_RANK"), ["0", "1", "2"]);
+    assert_eq!(seen.all("CONSORT_LOCAL_SIZE"), ["3"; 3]);
+
     let plain = spec(Form::Gang, vec![role("worker", "cpu", 2, 3)]);
-    let seen = Seen::of(&plain, &work(), allocation(0, 1), &placement(&[3], &[6, 7, 8, 9, 10, 11]));
+    let seen = Seen::of(&plain, &work(), allocation(0, 1), &placement(&[3], &[8, 9, 10, 11, 12, 13]));
+    assert_eq!(seen.all("SLURM_TASKS_PER_NODE"), ["3"; 3]);
     assert_eq!(seen.all("LOCAL_RANK"), ["0", "1", "2"]);
     assert_eq!(seen.all("LOCAL_WORLD_SIZE"), ["3"; 3]);
     assert_eq!(seen.all("GROUP_RANK"), ["0"; 3]);
@@ -164,9 +176,34 @@ fn local_ranks_count_those_who_see_the_same_devices() {
 }
 
 #[test]
+fn workers_on_devices_that_nothing_hides_are_counted_together() {
+    let bare = spec(Form::Gang, vec![role("worker", "vck5000", 1, 2), role("ps", "cpu", 1, 1)]);
+    let seen = Seen::of(&bare, &work(), allocation(0, 1), &placement(&[2, 1], &[6, 7, 8]));
+    for name in ["LOCAL_RANK", "SLURM_LOCALID", "HOROVOD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"] {
+        assert_eq!(seen.all(name), ["0", "1", "2"], "{name}");
+    }
+    for name in ["LOCAL_WORLD_SIZE", "SLURM_TASKS_PER_NODE", "HOROVOD_LOCAL_SIZE"] {
+        assert_eq!(seen.all(name), ["3"; 3], "{name}");
+    }
+    assert_eq!(seen.all("GROUP_RANK"), ["0"; 3]);
+    assert_eq!(seen.all("CONSORT_DEVICES"), ["6", "7", "8"]);
+}
+
+#[test]
+fn a_worker_is_told_its_devices_and_its_share() {
+    let spec = spec(Form::Gang, vec![role("worker", "h200", 2, 1)]);
+    let mut placement = placement(&[1], &[3, 1]);
+    let whole = Seen::of(&spec, &work(), allocation(0, 1), &placement);
+    assert_eq!((whole.get(0, "CONSORT_DEVICES"), whole.get(0, "CONSORT_SHARE")), (Some("3,1"), None));
+    placement.grants.iter_mut().for_each(|grant| grant.share = 250);
+    let part = Seen::of(&spec, &work(), allocation(0, 1), &placement);
+    assert_eq!((part.get(0, "CONSORT_DEVICES"), part.get(0, "CONSORT_SHARE")), (Some("3,1"), Some("250")));
+}
+
+#[test]
 fn roles_are_task_types() {
     let spec = spec(Form::Gang, vec![role("worker", "mi300x", 2, 1), role("ps", "cpu", 1, 2)]);
-    let seen = Seen::of(&spec, &work(), allocation(0, 1), &placement(&[1, 2], &[4, 5, 6, 7]));
+    let seen = Seen::of(&spec, &work(), allocation(0, 1), &placement(&[1, 2], &[4, 5, 8, 9]));
     assert_eq!(seen.all("CONSORT_ROLE"), ["worker", "ps", "ps"]);
     assert_eq!(seen.all("ROLE_RANK"), ["0", "0", "1"]);
     assert_eq!(seen.all("GROUP_RANK"), ["0", "1", "1"]);
@@ -269,7 +306,7 @@ fn threads_that_somebody_counted_are_left_alone() {
     let mut work = work();
     work.inherited = vec![("OMP_NUM_THREADS".into(), "7".into())];
     let spec = spec(Form::Gang, vec![role("worker", "cpu", 2, 1)]);
-    let seen = Seen::of(&spec, &work, allocation(0, 1), &placement(&[1], &[6, 7]));
+    let seen = Seen::of(&spec, &work, allocation(0, 1), &placement(&[1], &[8, 9]));
     assert_eq!(seen.get(0, "OMP_NUM_THREADS"), Some("7"));
 }
 
@@ -277,7 +314,7 @@ fn threads_that_somebody_counted_are_left_alone() {
 fn workers_keep_to_the_processors_near_their_devices() {
     let (inventory, work) = (inventory(), work());
     let spec = spec(Form::Gang, vec![role("worker", "h200", 2, 1), role("ps", "cpu", 2, 1)]);
-    let placement = placement(&[1, 1], &[1, 2, 9, 7]);
+    let placement = placement(&[1, 1], &[1, 2, 11, 9]);
     let team = Team::new(allocation(0, 1), &spec, &work, &placement, &inventory, 100).unwrap();
     assert_eq!(team.cpus(&team.workers[0]), [0, 1, 4, 5]);
     assert_eq!(team.cpus(&team.workers[1]), [1, 3]);

@@ -2,7 +2,8 @@
 //!
 //! For: the shim asks nobody anything; the daemon may be gone by the time it starts.
 //! Promises: is written beside its place and moved there, so that whoever finds one finds all of it.
-//! Never: is changed once it is there.
+//! Never: is changed once it is there. Never refused for a word too many: the program may be replaced by another version
+//! under a running daemon, and what an older shim does not know it does without.
 
 use consort_types::{Command, Grace, Limits};
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,6 @@ use std::path::{Path, PathBuf};
 
 /// What one worker is to be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Order {
     /// The name of the allocation's folder, for messages.
     pub allocation: String,
@@ -44,7 +44,6 @@ pub struct Order {
 
 /// Where output goes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct LogOrder {
     /// The file that grows.
     pub path: PathBuf,
@@ -68,5 +67,32 @@ impl Order {
     /// Reads an order.
     pub fn read(path: &Path) -> io::Result<Self> {
         serde_json::from_slice(&std::fs::read(path)?).map_err(io::Error::from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_of_a_newer_daemon_can_be_read() {
+        let order = Order {
+            allocation: "1.0.0#1".into(),
+            rank: 0,
+            boot: "b".into(),
+            command: Command::Program(vec!["x".into()]),
+            env: vec![],
+            workdir: "/".into(),
+            limits: Limits::default(),
+            cpus: vec![],
+            soft_files: None,
+            grace: Grace::default(),
+            log: LogOrder { path: "/x".into(), rotate_bytes: 0, keep: 0, named: false },
+            together: false,
+        };
+        let mut value = serde_json::to_value(&order).unwrap();
+        value["newer"] = true.into();
+        value["log"]["newer"] = true.into();
+        assert_eq!(serde_json::from_value::<Order>(value).unwrap(), order);
     }
 }

@@ -78,6 +78,11 @@ impl Confinement {
         self.groups.deaths() > 0
     }
 
+    /// Whether such deaths are counted for this worker alone.
+    pub fn counts_memory(&self) -> bool {
+        self.groups.counts_deaths()
+    }
+
     /// Takes away what was made. Nobody is left in it.
     pub fn remove(&self) {
         groups::remove(self.groups.folders());

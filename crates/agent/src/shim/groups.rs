@@ -92,6 +92,11 @@ impl Groups {
         Ok(())
     }
 
+    /// Whether there is a group in which they are counted.
+    pub fn counts_deaths(&self) -> bool {
+        self.deaths.is_some()
+    }
+
     /// How many the kernel killed because memory was short.
     pub fn deaths(&self) -> u64 {
         let text = self.deaths.as_ref().and_then(|path| fs::read_to_string(path).ok()).unwrap_or_default();

@@ -4,12 +4,14 @@
 //! Promises: a file that reaches its size is put aside (`x.log`, `x.log.1`, `x.log.2`, the oldest is dropped); bytes that
 //! cannot be written are counted, and the log says how many were lost as soon as it can be written again; a file that
 //! somebody removed is made again.
-//! Never: blocks the worker or fails it because of a log.
+//! Never: blocks the worker or fails it because of a log. What is not a regular file (a pipe with a name, `/dev/null`, a
+//! terminal) is written to and otherwise left alone: it has no size to bound, and it is not ours to move. A pipe that
+//! nobody reads, or not fast enough, loses bytes.
 
 use crate::launch::LogOrder;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -19,10 +21,18 @@ const PATIENCE: Duration = Duration::from_millis(200);
 /// Where the output of one worker goes.
 pub(super) struct Log<'a> {
     order: &'a LogOrder,
-    file: Option<(File, u64)>,
+    file: Option<Grown>,
     lost: u64,
     why: String,
     again: Option<Instant>,
+}
+
+/// What is open at the moment.
+struct Grown {
+    file: File,
+    size: u64,
+    /// Only what is regular can be put aside.
+    regular: bool,
 }
 
 impl<'a> Log<'a> {
@@ -45,7 +55,10 @@ impl<'a> Log<'a> {
         if let Err(error) = self.try_write(bytes, &mut written) {
             self.lost += (bytes.len() - written) as u64;
             self.why = error.to_string();
-            self.file = None;
+            // Whoever reads slowly is no reason to make the reader believe that this was all.
+            if error.kind() != io::ErrorKind::WouldBlock {
+                self.file = None;
+            }
             self.again = Some(Instant::now() + PATIENCE);
         } else {
             self.again = None;
@@ -88,17 +101,18 @@ impl<'a> Log<'a> {
     /// As much as fits before the file has to be put aside.
     fn push_some(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let limit = self.order.rotate_bytes;
-        if limit > 0 && self.file.as_ref().is_some_and(|&(_, size)| size >= limit) {
+        if limit > 0 && self.file.as_ref().is_some_and(|grown| grown.regular && grown.size >= limit) {
             self.put_aside()?;
         }
         self.open()?;
-        let (file, size) = self.file.as_mut().expect("just opened");
-        let room = if limit > 0 { (limit - (*size).min(limit)).max(1) } else { u64::MAX };
+        let Grown { file, size, regular } = self.file.as_mut().expect("just opened");
+        let bounded = limit > 0 && *regular;
+        let room = if bounded { (limit - (*size).min(limit)).max(1) } else { u64::MAX };
         let end = bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX));
         match file.write(&bytes[..end])? {
             0 => Err(io::ErrorKind::WriteZero.into()),
             count => {
-                *size += count as u64;
+                *size = size.saturating_add(count as u64);
                 Ok(count)
             }
         }
@@ -106,13 +120,16 @@ impl<'a> Log<'a> {
 
     fn open(&mut self) -> io::Result<()> {
         // Somebody may have removed the file, or the folder, under our hands: then it is made again.
-        if self.file.as_ref().is_some_and(|(file, _)| file.metadata().is_ok_and(|data| data.nlink() == 0)) {
+        let is_gone = |grown: &Grown| grown.file.metadata().is_ok_and(|data| data.nlink() == 0);
+        if self.file.as_ref().is_some_and(is_gone) {
             self.file = None;
         }
         if self.file.is_some() {
             return Ok(());
         }
-        let open = || OpenOptions::new().create(true).append(true).open(&self.order.path);
+        // Not to wait for a reader, whom nobody may ever send; and a terminal is not to become ours.
+        let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+        let open = || OpenOptions::new().create(true).append(true).custom_flags(flags).open(&self.order.path);
         let file = open().or_else(|error| match self.order.path.parent() {
             Some(folder) if error.kind() == io::ErrorKind::NotFound => {
                 std::fs::create_dir_all(folder)?;
@@ -120,13 +137,17 @@ impl<'a> Log<'a> {
             }
             _ => Err(error),
         })?;
-        let size = file.metadata()?.len();
-        self.file = Some((file, size));
+        let data = file.metadata()?;
+        self.file = Some(Grown { file, size: data.len(), regular: data.is_file() });
         Ok(())
     }
 
     fn put_aside(&mut self) -> io::Result<()> {
         self.file = None;
+        // Somebody may have put something else in its place since it was opened.
+        if std::fs::metadata(&self.order.path).is_ok_and(|data| !data.is_file()) {
+            return Ok(());
+        }
         let aside = |number: u32| match number {
             0 => self.order.path.clone(),
             _ => PathBuf::from(format!("{}.{number}", self.order.path.display())),
@@ -188,6 +209,43 @@ mod tests {
         std::fs::remove_dir_all(dir.path().join("sub")).unwrap();
         log.write(b"two");
         assert_eq!(text(dir.path(), "x.log").as_deref(), Some("two"));
+    }
+
+    #[test]
+    fn a_pipe_that_nobody_reads_loses_bytes_and_stays_where_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let order = LogOrder { named: true, ..order(dir.path(), 4, 0) };
+        std::fs::create_dir(dir.path().join("sub")).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&order.path).status().unwrap().success());
+        let mut log = Log::new(&order);
+        log.write(b"12345");
+        assert_eq!(log.lost, 5);
+        let mut reader =
+            OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&order.path).unwrap();
+        log.again = None;
+        log.write(b"678901234");
+        let mut text = [0; 200];
+        let length = io::Read::read(&mut reader, &mut text).unwrap();
+        assert!(text[..length].ends_with(b"678901234"), "{}", String::from_utf8_lossy(&text));
+        // It takes so much and no more, and the reader is not told that this was the end.
+        log.write(&[b'x'; 1 << 20]);
+        assert!(log.lost > 0 && log.file.is_some());
+        assert!(!order.path.is_file() && order.path.exists());
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_not_put_aside() {
+        for keep in [0, 2] {
+            let dir = tempfile::tempdir().unwrap();
+            let order = order(dir.path(), 4, keep);
+            std::fs::create_dir(dir.path().join("sub")).unwrap();
+            std::os::unix::fs::symlink("/dev/null", &order.path).unwrap();
+            let mut log = Log::new(&order);
+            (0..3).for_each(|_| log.write(b"1234567"));
+            assert_eq!(log.lost, 0);
+            assert_eq!(std::fs::read_link(&order.path).unwrap(), std::path::Path::new("/dev/null"));
+            assert_eq!(text(dir.path(), "x.log.1"), None);
+        }
     }
 
     #[test]

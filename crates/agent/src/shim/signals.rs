@@ -65,6 +65,26 @@ impl Signals {
     }
 }
 
+/// Leaves the session of the daemon and its terminal for one of our own.
+///
+/// We were started as the leader of a group, so that what is typed at the daemon's terminal does not reach us, and a
+/// leader cannot leave; so we go through the daemon's group for a moment, in which signals are held. If the daemon is
+/// gone already we stay: nobody sends us signals by accident there either, and what we run carries our mark.
+#[allow(unsafe_code)]
+pub(super) fn lead_session() {
+    if rustix::process::setsid().is_ok() {
+        return;
+    }
+    // SAFETY: these take and give numbers; the worst a wrong one does is to be refused.
+    unsafe {
+        let group = libc::getpgid(libc::getppid());
+        if group > 0 {
+            libc::setpgid(0, group);
+        }
+    }
+    let _ = rustix::process::setsid();
+}
+
 /// Takes everything off the mask; for the child, between fork and exec.
 #[allow(unsafe_code)]
 pub(super) fn release_all() {

@@ -9,12 +9,14 @@
 //! Promises: "over" means that no process of the worker exists: the shim is the reaper of all its descendants, so
 //! "no child left" says exactly that. In *leaving* those who were asked to go have their whole grace, even if the main
 //! process goes before them (a shell does, while what it runs is still saving its work).
-//! Never: looks through all processes of the machine unless somebody has to be killed.
+//! Never: looks through all processes of the machine unless somebody has to be killed, or was asked to go and takes
+//! long. Never signals the group by its number once the main process is reaped: the number may be somebody else's then.
 
 use crate::launch::{Order, Slot};
 use crate::process;
 use crate::shim::confine::Confinement;
 use crate::shim::log::Log;
+use crate::shim::memory;
 use crate::shim::program::{self, NotRun};
 use crate::shim::signals::{self, Signals};
 use crate::status::Exited;
@@ -32,6 +34,9 @@ use std::time::{Duration, Instant};
 /// How often those are looked at who give no sign when they go.
 const GLANCE: Duration = Duration::from_millis(20);
 
+/// How often it is made sure that a group that is there is still the worker's; that takes a look at all processes.
+const LOOK: Duration = Duration::from_secs(1);
+
 /// Runs the worker of an order to its end.
 pub(super) fn live(
     slot: &Slot,
@@ -44,6 +49,7 @@ pub(super) fn live(
     if order.together && !wait_for_others(slot, signals) {
         return ended(0, Cause::NotRun, true);
     }
+    let before = memory::deaths();
     match start(slot, order, confinement) {
         Ok((main, output)) => {
             let mut life = Life::new(order, main, output);
@@ -52,6 +58,12 @@ pub(super) fn live(
             if code != 0 && confinement.ran_out_of_memory() {
                 cause = Cause::OutOfMemory;
                 log.say("the worker used more memory than it was given");
+            } else if !confinement.counts_memory()
+                && !life.asked_first
+                && memory::was_short(code, before, memory::deaths())
+            {
+                cause = Cause::OutOfMemory;
+                log.say("the worker was killed while this machine was out of memory");
             }
             ended(code, cause, life.asked_first)
         }
@@ -139,6 +151,8 @@ struct Life<'a> {
     deadline: Option<Instant>,
     /// Whether it was asked to go while the main process was there.
     asked_first: bool,
+    /// When it was last made sure that what is left of the group is ours.
+    looked: Option<Instant>,
     /// Nobody is a child of ours any more.
     empty: bool,
     buffer: Vec<u8>,
@@ -148,7 +162,17 @@ impl<'a> Life<'a> {
     fn new(order: &'a Order, main: Pid, output: OwnedFd) -> Self {
         let buffer = vec![0; 64 << 10];
         let output = Some(output);
-        Self { order, main, output, ended: None, deadline: None, asked_first: false, empty: false, buffer }
+        Self {
+            order,
+            main,
+            output,
+            ended: None,
+            deadline: None,
+            asked_first: false,
+            looked: None,
+            empty: false,
+            buffer,
+        }
     }
 
     fn run(&mut self, signals: &Signals, log: &mut Log<'_>) -> WaitStatus {
@@ -171,7 +195,10 @@ impl<'a> Life<'a> {
                 self.ask_to_go();
             }
             if self.is_to_be_killed() {
-                let _ = rustix::process::kill_process_group(self.main, Signal::KILL);
+                // Unreaped it keeps its number, be it dead by now.
+                if self.ended.is_none() {
+                    let _ = rustix::process::kill_process_group(self.main, Signal::KILL);
+                }
                 process::kill_descendants();
             }
         }
@@ -224,18 +251,31 @@ impl<'a> Life<'a> {
         self.asked_first = self.ended.is_none();
         let span = u64::try_from(self.order.grace.span.0).unwrap_or(0);
         self.deadline = Some(Instant::now() + Duration::from_nanos(span));
-        signals::send_to_group(self.main, self.order.grace.signal);
+        if self.asked_first {
+            signals::send_to_group(self.main, self.order.grace.signal);
+        }
     }
 
-    fn is_to_be_killed(&self) -> bool {
+    fn is_to_be_killed(&mut self) -> bool {
         match (self.deadline, self.ended) {
             (Some(deadline), _) if Instant::now() >= deadline => true,
             // Asked to go, and its main process went: the rest of the group keeps its grace.
-            (Some(_), Some(_)) => {
-                !self.asked_first || rustix::process::test_kill_process_group(self.main).is_err()
-            }
+            (Some(_), Some(_)) => !self.asked_first || !self.is_group_left(),
             (None, Some(_)) => true,
             (_, None) => false,
         }
+    }
+
+    /// Whether somebody is left in the group whose main process is gone. Its number is nobody else's while somebody is;
+    /// after that it may be given away, so that a yes is looked into once in a while.
+    fn is_group_left(&mut self) -> bool {
+        if rustix::process::test_kill_process_group(self.main).is_err() {
+            return false;
+        }
+        if self.looked.is_some_and(|looked| looked.elapsed() < LOOK) {
+            return true;
+        }
+        self.looked = Some(Instant::now());
+        process::has_descendant_in(self.main.as_raw_pid())
     }
 }

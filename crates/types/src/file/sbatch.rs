@@ -18,6 +18,7 @@ use super::job::{Around, DEFAULT, JobFile, command};
 use super::limits;
 use super::read_error::{InFile, Place, ReadError};
 use crate::job::{Count, Form, JobSpec, Role, Shape};
+use crate::time::Span;
 use crate::work::{Command, Limits, Output, StageWork, Work};
 
 mod meaning;
@@ -102,6 +103,9 @@ fn assemble(file: &str, command: Command, around: &Around<'_>, options: Options)
     let (count, shape) = options.hardware().map_err(fail)?;
     let cpu_thousandths = options.cpu_thousandths().map_err(fail)?;
     let mut notes = options.notes.clone();
+    if matches!(&command, Command::Script { text, .. } if words::calls(text, "srun")) {
+        notes.push("there is no srun here: start the program directly or with `consort run`".into());
+    }
     if count.max > 1 {
         notes.push(format!("the script runs on each of the {} workers, not only on the first", count.max));
     }
@@ -116,7 +120,10 @@ fn assemble(file: &str, command: Command, around: &Around<'_>, options: Options)
     spec.priority = options.priority.unwrap_or(spec.priority);
     spec.qos = options.qos.unwrap_or(spec.qos);
     spec.after = options.after.unwrap_or_default();
-    spec.time_limit = options.time_limit.unwrap_or_default();
+    // Slurm sends the signal so long before the limit, where we ask at the limit and wait so long after it.
+    let early = options.grace.as_ref().map_or(Span::ZERO, |grace| grace.span);
+    let limit = options.time_limit.unwrap_or_default();
+    spec.time_limit = limit.map(|limit| if limit > early { limit - early } else { limit });
     spec.stages[0].form = form;
     spec.stages[0].roles = vec![Role { name: "worker".into(), count, shapes: vec![shape] }];
     let workdir = options.workdir.unwrap_or_else(|| ".".into());

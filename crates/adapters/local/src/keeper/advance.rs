@@ -6,7 +6,7 @@
 
 use super::Keeper;
 use crate::allocation::{Allocation, State};
-use crate::outcome;
+use crate::{outcome, words};
 use consort_agent::crash;
 use consort_types::{AllocationId, Input, Outcome};
 
@@ -38,7 +38,7 @@ impl Keeper {
             self.finish(allocation, &ends);
             return false;
         }
-        again || (allocation.is_gang() && !allocation.released)
+        again || (!allocation.released && (allocation.is_gang() || self.wary))
     }
 
     fn settle_all(&mut self, allocation: &mut Allocation) -> bool {
@@ -55,8 +55,11 @@ impl Keeper {
             let begun = allocation.members.iter().filter(|member| member.has_begun()).count();
             let started =
                 allocation.members.iter().filter(|member| matches!(member.state, State::Watched(_)));
+            if begun > 0 {
+                self.wary = false;
+            }
             if !allocation.is_gang() {
-                allocation.released = started.count() + begun > 0;
+                allocation.released = begun > 0 || (!self.wary && started.count() > 0);
             } else if self.folder(allocation.id).join("go").exists() {
                 allocation.released = true;
             } else if begun == allocation.members.len() && !allocation.is_winding() {
@@ -91,8 +94,10 @@ impl Keeper {
 }
 
 fn why(allocation: &Allocation) -> String {
-    let left = || allocation.members.iter().find_map(|member| member.left.clone());
-    let why = allocation.refused.clone().or_else(left).unwrap_or_else(|| "it did not start".into());
-    // Whoever accepts reasons takes no endless ones.
-    why.chars().take(1000).collect()
+    let left = || allocation.members.iter().find_map(|member| Some(member.left.as_ref()?.why.clone()));
+    let why = allocation.refused.clone().or_else(left).unwrap_or_default();
+    match words::printable(&why) {
+        why if why.is_empty() => "it did not start".into(),
+        why => why,
+    }
 }

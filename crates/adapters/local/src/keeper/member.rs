@@ -5,7 +5,7 @@
 //! Never: asks a process to stop that it cannot name beyond doubt: signals go through descriptors.
 
 use super::Keeper;
-use crate::allocation::{Allocation, State, Watch};
+use crate::allocation::{Allocation, Departure, State, Watch};
 use crate::outcome::End;
 use consort_agent::launch::Sight;
 use consort_agent::process::Identity;
@@ -18,7 +18,8 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Child;
 
-/// How often a slot is offered to a new shim when the last one found it taken and yet nobody has it.
+/// How often a slot is offered to a new shim when the last one found it taken and yet nobody has it, or was killed before
+/// it could take it.
 const TRIES: u32 = 5;
 
 impl Keeper {
@@ -28,8 +29,8 @@ impl Keeper {
         match &mut member.state {
             State::Over(_) => return false,
             State::Watched(watch) => {
-                // Only gangs wait for their members to be up; it costs a look.
-                if !allocation.released && !watch.up && allocation.members.len() > 1 {
+                // Only gangs wait for their members to be up, as long as shims do what they should; it costs a look.
+                if !allocation.released && !watch.up && (allocation.members.len() > 1 || self.wary) {
                     let sight = allocation.members[rank].slot.look();
                     if let (State::Watched(watch), Ok(Sight::Live(_))) =
                         (&mut allocation.members[rank].state, sight)
@@ -69,11 +70,11 @@ impl Keeper {
     fn begin(&mut self, allocation: &mut Allocation, rank: usize, ordered: bool) {
         let winding = allocation.is_winding();
         let member = &mut allocation.members[rank];
-        let taken = member.left.as_deref() == Some(Left::Taken.why());
-        let give_up = member.tries >= TRIES || (member.left.is_some() && !taken);
+        let give_up = member.tries >= TRIES || member.left.as_ref().is_some_and(|left| !left.again);
         if winding || give_up {
             if !winding {
-                allocation.refused = member.left.clone();
+                self.wary |= member.tries >= TRIES;
+                allocation.refused = member.left.as_ref().map(|left| left.why.clone());
             }
             match member.slot.close() {
                 Ok(true) => member.state = State::Over(End::Void),
@@ -89,7 +90,7 @@ impl Keeper {
             Ok(watch) => allocation.members[rank].state = State::Watched(watch),
             Err(why) => {
                 let member = &mut allocation.members[rank];
-                member.left = Some(why);
+                member.left = Some(Departure::for_good(why));
                 member.state = State::Unsettled;
             }
         }
@@ -162,16 +163,18 @@ impl Keeper {
 }
 
 /// How a shim of ours left, in words; nothing if all went well.
-pub(super) fn reap(child: &mut Child) -> Option<String> {
+pub(super) fn reap(child: &mut Child) -> Option<Departure> {
     let status = child.wait().ok()?;
     match (status.code(), status.signal()) {
         (Some(0), _) => None,
         (Some(code), _) => Some(match Left::of(code) {
-            Some(left) => left.why().to_owned(),
-            None => format!("the shim ended with status {code} before its worker began"),
+            Some(left) => Departure { why: left.why().to_owned(), again: left == Left::Taken },
+            None => Departure::for_good(format!("the shim ended with status {code} before its worker began")),
         }),
-        (None, signal) => {
-            Some(format!("the shim was ended by signal {} before its worker began", signal.unwrap_or(0)))
-        }
+        // Whoever killed it, out of haste or for want of memory, did not mean the work.
+        (None, signal) => Some(Departure {
+            why: format!("the shim was ended by signal {} before its worker began", signal.unwrap_or(0)),
+            again: true,
+        }),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::house::{House, sh, work};
 use consort_types::World;
-use consort_types::{Cause, Command, Outcome};
+use consort_types::{Cause, Command, Input, Outcome};
 
 fn failed(code: i32, cause: Cause) -> Outcome {
     Outcome::Failed { code, cause }
@@ -77,6 +77,75 @@ fn a_shim_that_is_not_there_is_refused() {
     let id = house.start(1, sh("exit 0"));
     let why = house.refused(id);
     assert!(why.contains("/no/such/shim"), "{why}");
+}
+
+#[test]
+fn a_shim_that_is_killed_before_it_begins_is_started_again() {
+    let mut house = House::new();
+    let killed = house.path("killed");
+    house.shim_script(&format!(
+        "[ -e {0} ] || {{ touch {0}; kill -9 $$; }}; exec $SHIM \"$1\"",
+        killed.display()
+    ));
+    assert_eq!(house.run(sh("exit 7")).0, failed(7, Cause::Exit));
+    assert!(killed.exists());
+    house.shim_script("kill -9 $$");
+    let id = house.start(1, sh("exit 7"));
+    assert_eq!(house.ended(id), Outcome::Stopped);
+}
+
+#[test]
+fn a_shim_that_cannot_read_its_order_is_not_the_works_fault() {
+    let mut house = House::new();
+    let broken = house.path("broken");
+    std::fs::write(&broken, "").unwrap();
+    house.shim_script(&format!("[ ! -e {} ] || exit 3; exec $SHIM \"$1\"", broken.display()));
+    let id = house.start(1, sh("exit 7"));
+    assert_eq!(house.ended(id), Outcome::Stopped);
+    // From now on it is looked at more closely, until one begins.
+    let id = house.start(1, sh("exit 7"));
+    let why = house.refused(id);
+    assert!(why.contains("could not read its order"), "{why}");
+    assert!(!house.seen.contains(&Input::Started(id)));
+    std::fs::remove_file(broken).unwrap();
+    assert_eq!(house.run(sh("exit 7")).0, failed(7, Cause::Exit));
+}
+
+#[test]
+fn shims_lead_a_session_of_their_own() {
+    let mut house = House::new();
+    let id = house.start(1, sh("exec sleep 60"));
+    let pid = house.shim_of(id, 0).shim.pid;
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let session = stat.rsplit_once(") ").unwrap().1.split(' ').nth(3).unwrap();
+    assert_eq!(session, pid.to_string());
+    house.stop(id);
+    assert_eq!(house.ended(id), Outcome::Stopped);
+}
+
+#[test]
+fn a_pipe_that_nobody_reads_does_not_keep_a_worker_from_being_stopped() {
+    let mut house = House::new();
+    let pipe = house.path("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut work = sh("echo x; exec sleep 60");
+    work.output.path = Some(pipe.display().to_string());
+    let id = house.start(1, work);
+    house.shim_of(id, 0);
+    house.stop(id);
+    assert_eq!(house.ended(id), Outcome::Stopped);
+}
+
+#[test]
+fn tasks_of_one_job_are_read_once() {
+    let mut house = House::new();
+    let mut id = house.store(1, sh("exit 0"));
+    for task in 0..3 {
+        id.ask.task = task;
+        house.want(id, 1);
+        assert_eq!(house.ended(id), Outcome::Succeeded);
+    }
+    assert_eq!(house.shelf.asked(), 1);
 }
 
 #[test]

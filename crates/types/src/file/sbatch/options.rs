@@ -174,7 +174,7 @@ impl Options {
             "mem" => self.memory = Some(meaning::memory(text)?),
             "time" => self.time_limit = Some(meaning::time(text)?),
             "dependency" => self.after = Some(meaning::dependencies(text)?),
-            "array" => self.array = Some(indices::parse(text)?),
+            "array" => self.array(text)?,
             "output" => self.output = Some(meaning::pattern(text)?),
             "chdir" => self.workdir = Some(settings::path(text)?),
             "signal" => self.grace = Some(meaning::signal(text)?),
@@ -203,6 +203,22 @@ impl Options {
         if !self.notes.iter().any(|note| note == sentence) {
             self.notes.push(sentence.into());
         }
+    }
+
+    /// `0-9,12`, or `0-9%4` with at most four at once, which nobody here sees to.
+    fn array(&mut self, text: &str) -> Result<(), Expected> {
+        let (list, most) = match text.split_once('%') {
+            Some((list, most)) => (list, Some(most)),
+            None => (text, None),
+        };
+        if let Some(most) = most {
+            value::count(most, 1, limits::TASKS).map_err(|_| "indices like 0-9,12 or 0-9%4".to_string())?;
+            self.note(&format!(
+                "`%{most}` in `--array` is not kept: how many tasks run at once is for the scheduler and quotas to say"
+            ));
+        }
+        self.array = Some(indices::parse(list)?);
+        Ok(())
     }
 
     /// `ALL`, `NONE`, `ALL,A=1` or `A=1,B`.

@@ -102,6 +102,24 @@ fn the_rest_is_understood_too() {
 }
 
 #[test]
+fn a_job_that_is_told_early_still_ends_at_its_limit() {
+    let limit = |options: &str| parse(options).job.spec.time_limit.map(|span| span.as_seconds());
+    assert_eq!(limit("--signal=USR1@120 -t 10"), Some(480.0));
+    assert_eq!(limit("--signal=USR1 -t 10"), Some(540.0));
+    assert_eq!(limit("--signal=USR1@120 -t 2"), Some(120.0));
+    assert_eq!(limit("--signal=USR1@120"), None);
+}
+
+#[test]
+fn what_is_not_kept_is_said_in_a_note() {
+    let job = parse("-a 0-9%2").job;
+    assert_eq!(job.spec.stages[0].form, Form::Bag { tasks: 10 });
+    assert!(job.notes[0].starts_with("`%2` in `--array` is not kept"), "{:?}", job.notes);
+    let job = read("x.sh", "#!/bin/sh\nsrun python train.py\n", &AROUND).unwrap().job;
+    assert!(job.notes[0].starts_with("there is no srun here"), "{:?}", job.notes);
+}
+
+#[test]
 fn the_command_line_wins() {
     let mut over = Options::default();
     let words: Vec<String> =
@@ -129,10 +147,7 @@ fn what_is_wrong_is_said_with_its_line() {
         ("-J", "train.sh:2: `-J` has no value, expected one"),
         ("--requeue=1", "train.sh:2: `--requeue` has a value, expected none"),
         ("-n 4 more", "train.sh:2: `more` is no option, expected one like --time=2:00:00"),
-        (
-            "-a 0-9%2",
-            "train.sh:2: `-a` is `0-9%2`, expected indices alone: how many tasks run at once is for the scheduler and quotas to say, leave out `%2`",
-        ),
+        ("-a 0-9%x", "train.sh:2: `-a` is `0-9%x`, expected indices like 0-9,12 or 0-9%4"),
         ("-G 3 -N 2", "train.sh: 3 GPUs do not divide evenly over 2 nodes, expected --gpus-per-node"),
         (
             "-G 1 --gres=gpu:1",
