@@ -66,7 +66,11 @@ pub fn up(options: &Options, local: Local, host: Arc<dyn Host>) -> Result<(), Fa
     let world = LocalWorld::open(setup);
     let mut world = world.map_err(|error| Fault::new(error.to_string(), "give this user access to it"))?;
     world.clear_all_but(scheduler.all_desires().iter().map(|desired| desired.allocation));
-    world.watch_health(&inventory, local.nvidia_library.clone(), SENSE);
+    let is_missing = |illness: &Illness| *illness.why == *MISSING;
+    let known = ill(&scheduler).into_iter().map(|(device, why)| Illness { device, why });
+    let (missing, known): (Vec<Illness>, Vec<Illness>) = known.partition(is_missing);
+    world.keep_ill(missing);
+    world.watch_health(&inventory, local.nvidia_library.clone(), SENSE, known);
     let site = Arc::new(LocalSite {
         log_dir,
         readings: Sensors::start(&inventory, local.nvidia_library),
