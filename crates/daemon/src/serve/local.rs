@@ -66,7 +66,11 @@ pub fn up(options: &Options, local: Local, host: Arc<dyn Host>) -> Result<(), Fa
     let world = LocalWorld::open(setup);
     let mut world = world.map_err(|error| Fault::new(error.to_string(), "give this user access to it"))?;
     world.clear_all_but(scheduler.all_desires().iter().map(|desired| desired.allocation));
-    let is_missing = |illness: &Illness| *illness.why == *MISSING;
+    // What can be watched is well again once it answers; what cannot stays missing until the next start.
+    let is_watched = |position: u32| {
+        inventory.devices().get(position as usize).is_some_and(|device| device.vendor == "nvidia")
+    };
+    let is_missing = |illness: &Illness| *illness.why == *MISSING && !is_watched(illness.device);
     let known = ill(&scheduler).into_iter().map(|(device, why)| Illness { device, why });
     let (missing, known): (Vec<Illness>, Vec<Illness>) = known.partition(is_missing);
     world.keep_ill(missing);
