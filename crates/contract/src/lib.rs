@@ -18,7 +18,6 @@
 //! gives the same state.
 
 pub mod cases;
-mod held;
 mod news;
 pub mod play;
 pub mod stage;

@@ -12,10 +12,9 @@
 
 mod turn;
 
-use crate::held::Held;
 use crate::news::News;
 use crate::stage::{Crew, Part, Stage};
-use consort_sched::{Doing, Ending, Policy, Rollout, Scheduler, stock};
+use consort_sched::{Doing, Ending, Held, Policy, Rollout, Scheduler, stock};
 use consort_types::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

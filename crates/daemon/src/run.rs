@@ -17,7 +17,7 @@ use crate::feed::Feed;
 use crate::journal::{Batch, Journal, NotCommitted, Submission, snapshot};
 use crate::mail::{Accepted, Answer, Letter, Letters};
 use crate::meters::Meters;
-use consort_sched::{Ended, Rollout, Scheduler, Watch};
+use consort_sched::{Ended, Held, Rollout, Scheduler, Watch};
 use consort_types::*;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,32 +41,6 @@ pub struct Run<W> {
     meters: Arc<Meters>,
     waiting: BTreeMap<JobId, Vec<oneshot::Sender<()>>>,
     snapshots: Snapshots,
-}
-
-/// A world that is told what is desired only when that is on disk, and asked once for each batch.
-pub(crate) struct Held<W> {
-    world: W,
-    desires: Vec<Desired>,
-    asked: bool,
-}
-
-impl<W: World> World for Held<W> {
-    fn capabilities(&self) -> Capabilities {
-        self.world.capabilities()
-    }
-    fn desire(&mut self, _now: Time, changes: &[Desired]) {
-        self.desires.extend_from_slice(changes);
-    }
-    fn next_at(&self) -> Option<Time> {
-        if self.asked { None } else { self.world.next_at() }
-    }
-    fn observe(&mut self, now: Time, inputs: &mut Vec<Input>) {
-        self.asked = true;
-        self.world.observe(now, inputs);
-    }
-    fn refused(&mut self, now: Time, input: &Input, refusal: &Refusal) {
-        self.world.refused(now, input, refusal);
-    }
 }
 
 /// Writes down what happens, for the batch.
@@ -126,8 +100,7 @@ impl<W: World> Run<W> {
     ) -> Self {
         let clock = Clock::start(scheduler.view().now());
         let snapshots = Snapshots::new(journal.last() - replayed);
-        let held = Held { world, desires: vec![], asked: false };
-        let rollout = Rollout::new(scheduler, held);
+        let rollout = Rollout::new(scheduler, Held::new(world));
         Run { rollout, journal, clock, letters, feed, meters, waiting: BTreeMap::new(), snapshots }
     }
 

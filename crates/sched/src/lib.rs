@@ -18,6 +18,7 @@
 //! | [`draft`], [`check`] | try things; judge the result, written apart so that one error cannot fool both |
 //! | [`policy`] | the seam, the kit of order, size, place and reclaim, and the stock policies |
 //! | `saved` | the state, written down and brought back |
+//! | `held` | a world behind a journal |
 //! | [`rollout`] | the loop: a scheduler and a world, run forward |
 //!
 //! **Invariants.** A device is never granted beyond its capacity, and is free only once its release was observed or
@@ -32,6 +33,7 @@ mod class;
 pub mod draft;
 mod explain;
 pub mod free;
+mod held;
 mod lines;
 mod node_set;
 mod plan;
@@ -44,6 +46,7 @@ pub mod view;
 
 pub use class::{Class, ClassId};
 pub use draft::{Denied, Draft};
+pub use held::Held;
 pub use policy::{Pipeline, Policy, stock};
 pub use rollout::{Rollout, Watch};
 pub use saved::{LAYOUT, Saved};

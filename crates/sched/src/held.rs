@@ -1,14 +1,22 @@
-//! A world that hears of desires only once they are written down, and is asked once in each turn: as in the daemon.
+//! A world behind a journal: it hears of desires only once they are written down, and is asked once in each turn.
+//!
+//! Whoever owns a loop with a disk in the middle puts its world in here, commits what a turn gave, and only then hands
+//! over the desires and says which endings are settled.
 
 use consort_types::{Capabilities, Desired, Input, Refusal, Time, World};
 
-pub(crate) struct Held<W> {
+/// A world that is held back until a turn is on disk.
+pub struct Held<W> {
+    /// The world itself.
     pub world: W,
+    /// What it is to be told once that is durable.
     pub desires: Vec<Desired>,
+    /// Whether it was asked in this turn; whoever begins a turn says no.
     pub asked: bool,
 }
 
 impl<W> Held<W> {
+    /// Holds a world back.
     pub fn new(world: W) -> Self {
         Held { world, desires: vec![], asked: false }
     }
