@@ -82,7 +82,10 @@ impl Past {
     fn commit(&mut self, journal: &mut Journal) -> Result<(), Failure> {
         let batch = std::mem::take(&mut self.batch);
         match journal.commit(&batch) {
-            Ok(()) => Ok(journal.acknowledge()),
+            Ok(()) => {
+                journal.acknowledge();
+                Ok(())
+            }
             Err(NotCommitted::Broken(fault)) => Err(outside(fault)),
             Err(NotCommitted::Full) => Err(Failure::Outside("the disk is full; free some space".into())),
         }
