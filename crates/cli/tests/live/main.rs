@@ -3,6 +3,7 @@
 mod api;
 mod crash;
 mod daemon;
+mod door;
 mod refusals;
 mod restart;
 mod story;
