@@ -195,11 +195,13 @@ pub const ALL: &[Route] = &[
     Route {
         parameters: &[
             ID,
-            number("from", "skip so many bytes"),
+            number("from", "skip so many bytes; only of one worker, chosen by task and rank where there are several"),
             flag("follow", "stay until the job has ended"),
             number("task", "which task of a bag or replica of a service"),
             number("rank", "which worker"),
             number("attempt", "which attempt; the last one unless told otherwise"),
+            number("since", "attempts from this one on"),
+            flag("marks", "every piece as it was written, behind a line of JSON that says where it is from"),
         ],
         statuses: &[200, 400, 401, 404, 503],
         ..get("/v1/jobs/{id}/logs", "Read what a job has written", Content::Text)
