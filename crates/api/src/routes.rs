@@ -195,7 +195,10 @@ pub const ALL: &[Route] = &[
     Route {
         parameters: &[
             ID,
-            number("from", "skip so many bytes; only of one worker, chosen by task and rank where there are several"),
+            number(
+                "from",
+                "skip so many bytes; only of one worker, chosen by task and rank where there are several",
+            ),
             flag("follow", "stay until the job has ended"),
             number("task", "which task of a bag or replica of a service"),
             number("rank", "which worker"),
@@ -230,7 +233,10 @@ pub const ALL: &[Route] = &[
         parameters: &[
             number("from", "the first position that is wanted; the latest events when absent"),
             flag("follow", "stay and tell what happens"),
-            number("limit", "at most so many; 100 of the latest, or 1,000 from a position, unless told otherwise"),
+            number(
+                "limit",
+                "at most so many; 100 of the latest, or 1,000 from a position, unless told otherwise",
+            ),
         ],
         statuses: &[200, 400, 401, 503],
         ..get(

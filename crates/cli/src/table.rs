@@ -174,7 +174,8 @@ impl Table {
     /// The columns that a screen has room for, and those that are left out.
     fn choice(&self, widths: &[usize], screen: &Screen) -> (Vec<usize>, Vec<usize>) {
         let (mut shown, mut hidden): (Vec<usize>, Vec<usize>) = ((0..self.columns.len()).collect(), vec![]);
-        let shortest = |(width, column): (&usize, &Column)| column.least.map_or(*width, |least| least.min(*width));
+        let shortest =
+            |(width, column): (&usize, &Column)| column.least.map_or(*width, |least| least.min(*width));
         let widths: Vec<usize> = widths.iter().zip(&self.columns).map(shortest).collect();
         while total(&shown, &widths) > screen.width {
             // The last of the least important: neighbours to the left usually carry more.

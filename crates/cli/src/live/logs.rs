@@ -67,7 +67,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     match (args.follow, args.tail) {
         (true, _) => go_on(&client, args.job, query, &mut told).map(drop),
         (false, Some(_)) => Ok(()),
-        (false, None) => copy(client.logs(args.job, &query)?.reader)?.map_or(Ok(()), |_| Err(broken(&client))),
+        (false, None) => {
+            copy(client.logs(args.job, &query)?.reader)?.map_or(Ok(()), |_| Err(broken(&client)))
+        }
     }
 }
 
@@ -225,7 +227,8 @@ fn go_on(client: &Client, id: u64, mut query: LogQuery, told: &mut Told) -> Resu
         match stream(&mut query)? {
             Ok(()) => silent = Instant::now(),
             // The server may be away for a moment.
-            Err(ClientError::Problem(503, _) | ClientError::Unreachable(_)) if silent.elapsed() < PATIENCE => {}
+            Err(ClientError::Problem(503, _) | ClientError::Unreachable(_))
+                if silent.elapsed() < PATIENCE => {}
             Err(error) => return Err(error.into()),
         }
         match client.wait(id, Duration::ZERO) {
@@ -245,7 +248,10 @@ fn go_on(client: &Client, id: u64, mut query: LogQuery, told: &mut Told) -> Resu
 }
 
 /// Hands on the pieces of a marked log; whether it came to its end and did not break.
-fn read(reader: impl Read, mut take: impl FnMut(Mark, &[u8]) -> Result<(), Failure>) -> Result<bool, Failure> {
+fn read(
+    reader: impl Read,
+    mut take: impl FnMut(Mark, &[u8]) -> Result<(), Failure>,
+) -> Result<bool, Failure> {
     let mut reader = BufReader::with_capacity(64 << 10, reader);
     loop {
         match Mark::read(&mut reader) {

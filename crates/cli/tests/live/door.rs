@@ -78,7 +78,8 @@ fn numbers_beyond_all_others_are_only_large() {
         assert_eq!(status, 200, "{line}: {said}");
         assert!(said.ends_with("[]"), "{line}: {said}");
     }
-    let (status, said) = ask(&house, &format!("GET /v1/jobs?all&before={last} HTTP/1.1\r\nHost: localhost"), b"");
+    let (status, said) =
+        ask(&house, &format!("GET /v1/jobs?all&before={last} HTTP/1.1\r\nHost: localhost"), b"");
     assert_eq!(status, 200, "{said}");
     assert!(house.client().expect("it is up").status().is_ok());
 }
@@ -120,7 +121,13 @@ fn too_many_connections_keep_nobody_out_for_long() {
     let data = house.data();
     let mut command = std::process::Command::new("bash");
     // The limit is hard: a daemon cannot raise it again.
-    command.args(["-c", "ulimit -n 256; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_consort"), "up", "--listen"]);
+    command.args([
+        "-c",
+        "ulimit -n 256; exec \"$0\" \"$@\"",
+        env!("CARGO_BIN_EXE_consort"),
+        "up",
+        "--listen",
+    ]);
     command.args(["127.0.0.1:0", "--on-exit", "keep", "--data-dir"]).arg(&data);
     command.env("XDG_CONFIG_HOME", house.config_folder()).env("CONSORT_LOG", "warn");
     house.adopt(command);

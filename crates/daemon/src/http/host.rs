@@ -54,7 +54,9 @@ mod tests {
         for host in ["localhost", "LOCALHOST:7467", "127.0.0.1", "127.8.9.1:1", "[::1]:80", "[::1]", "::1"] {
             assert!(is_here(host), "{host}");
         }
-        for host in ["", "x", "evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "10.0.0.1:80", "?"] {
+        for host in
+            ["", "x", "evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "10.0.0.1:80", "?"]
+        {
             assert!(!is_here(host), "{host}");
         }
     }

@@ -75,10 +75,7 @@ pub(super) fn flag(value: &Option<String>) -> bool {
 /// Rows of one answer.
 const MOST: usize = 10_000;
 
-pub(super) async fn list(
-    State(desk): State<Arc<Desk>>,
-    Asked(listing): Asked<Listing>,
-) -> Answer<Response> {
+pub(super) async fn list(State(desk): State<Arc<Desk>>, Asked(listing): Asked<Listing>) -> Answer<Response> {
     let states = states(listing.state.as_deref())?;
     let limit = listing.limit.unwrap_or(1_000).clamp(1, MOST);
     let before = listing.before.map(|before| JobId(super::within(before)));
@@ -187,10 +184,7 @@ fn commands(work: &Work) -> Vec<String> {
     work.stages.iter().flat_map(|stage| &stage.commands).map(told).collect()
 }
 
-pub(super) async fn explain(
-    State(desk): State<Arc<Desk>>,
-    Named(text): Named,
-) -> Answer<Json<Explanation>> {
+pub(super) async fn explain(State(desk): State<Arc<Desk>>, Named(text): Named) -> Answer<Json<Explanation>> {
     let id = id(&text)?;
     if let Some(found) = desk.look(move |scheduler, now| rows::explanation(scheduler, now, id)).await? {
         return Ok(Json(found));

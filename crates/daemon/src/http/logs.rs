@@ -128,7 +128,10 @@ struct Stream {
 
 impl Stream {
     /// Does something that may wait for a disk.
-    async fn on_disk<T: Send + 'static>(&mut self, act: impl FnOnce(&mut Files) -> T + Send + 'static) -> Option<T> {
+    async fn on_disk<T: Send + 'static>(
+        &mut self,
+        act: impl FnOnce(&mut Files) -> T + Send + 'static,
+    ) -> Option<T> {
         let mut files = self.files.take()?;
         let done = tokio::task::spawn_blocking(move || {
             let done = act(&mut files);

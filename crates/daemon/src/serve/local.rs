@@ -256,7 +256,9 @@ impl Site for LocalSite {
         let mut looks = 0;
         'all: for (stage, shape) in (0..).zip(&spec.stages) {
             let workers: u32 = shape.roles.iter().map(|role| role.count.max).sum();
-            for (task, rank) in (0..shape.form.asks()).flat_map(|task| (0..workers).map(move |rank| (task, rank))) {
+            for (task, rank) in
+                (0..shape.form.asks()).flat_map(|task| (0..workers).map(move |rank| (task, rank)))
+            {
                 if !wanted(stage, task, rank, 1) {
                     continue;
                 }
@@ -290,7 +292,8 @@ fn existing(looked_for: BTreeMap<PathBuf, LogFile>) -> Vec<LogFile> {
     let mut files: Vec<LogFile> = looked_for.into_values().collect();
     files.retain(|file| {
         let (Some(folder), Some(name)) = (file.path.parent(), file.path.file_name()) else { return false };
-        let list = || std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
+        let list =
+            || std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
         folders.entry(folder.into()).or_insert_with(|| list().collect()).contains(name)
     });
     files

@@ -20,7 +20,8 @@ impl Choice {
     /// A choice among the workers of a job; refused when it can never be any of them.
     pub fn among(self, id: JobId, spec: &JobSpec, work: &Work) -> Result<Self, Trouble> {
         if let Some(task) = self.task {
-            let tasks: Vec<u32> = (0..).zip(&spec.stages).flat_map(|(at, stage)| tasks(at, stage, work)).collect();
+            let tasks: Vec<u32> =
+                (0..).zip(&spec.stages).flat_map(|(at, stage)| tasks(at, stage, work)).collect();
             if !tasks.contains(&task) {
                 let error = format!("job {id} has no task {task}; there {}", told("task", tasks));
                 return Err(Trouble::not_there(error));

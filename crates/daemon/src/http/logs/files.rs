@@ -110,7 +110,9 @@ impl Files {
             None => self.living.contains(&(mark.stage, mark.task, mark.attempt)),
             // All attempts write to one file, and all tasks too if its name does not tell them apart.
             Some(path) if !path.contains("%a") => !self.living.is_empty(),
-            Some(_) => self.living.range((mark.stage, mark.task, 0)..=(mark.stage, mark.task, u32::MAX)).count() > 0,
+            Some(_) => {
+                self.living.range((mark.stage, mark.task, 0)..=(mark.stage, mark.task, u32::MAX)).count() > 0
+            }
         }
     }
 

@@ -140,7 +140,8 @@ impl Tail {
         let mut seen = self.look();
         for _ in 0..LOOKS {
             let again = self.look();
-            let is_same = seen.iter().map(|(_, data)| data.ino()).eq(again.iter().map(|(_, data)| data.ino()));
+            let is_same =
+                seen.iter().map(|(_, data)| data.ino()).eq(again.iter().map(|(_, data)| data.ino()));
             seen = again;
             if is_same {
                 break;
@@ -150,7 +151,8 @@ impl Tail {
     }
 
     fn look(&self) -> Vec<(PathBuf, Metadata)> {
-        let (Some(folder), Some(name)) = (self.path.parent(), self.path.file_name().and_then(|name| name.to_str()))
+        let (Some(folder), Some(name)) =
+            (self.path.parent(), self.path.file_name().and_then(|name| name.to_str()))
         else {
             return vec![];
         };
@@ -227,7 +229,9 @@ mod tests {
     #[test]
     fn a_gap_in_the_numbers_hides_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        for (name, text) in [("x.log.3", "a"), ("x.log.2", "b"), ("x.log", "c"), ("x.log.old", "no"), ("y.log.1", "no")] {
+        for (name, text) in
+            [("x.log.3", "a"), ("x.log.2", "b"), ("x.log", "c"), ("x.log.old", "no"), ("y.log.1", "no")]
+        {
             fs::write(dir.path().join(name), text).unwrap();
         }
         assert_eq!(all(&mut Tail::new(dir.path().join("x.log"), false)), "abc");
