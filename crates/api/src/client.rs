@@ -17,11 +17,13 @@ mod events;
 pub mod find;
 mod http;
 mod listener;
+mod logs;
 
 pub use error::ClientError;
 pub use events::Events;
 pub use find::{config_dir, server_path, token_path};
 pub use http::Client;
+pub use logs::{Lines, Mark};
 
 type Result<T> = std::result::Result<T, ClientError>;
 
@@ -51,12 +53,16 @@ pub struct LogQuery {
     pub from: u64,
     /// Stay until the job has ended.
     pub follow: bool,
+    /// Every piece behind a [`Mark`].
+    pub marks: bool,
     /// Which task of a bag or replica of a service.
     pub task: Option<u64>,
     /// Which worker.
     pub rank: Option<u64>,
     /// Which attempt; the last one when absent.
     pub attempt: Option<u64>,
+    /// Attempts from this one on.
+    pub since: Option<u64>,
 }
 
 /// Output on its way.
@@ -127,9 +133,11 @@ impl Client {
         let parameters = [
             ("from", number(Some(query.from).filter(|from| *from > 0))),
             ("follow", query.follow.then(|| "true".to_string())),
+            ("marks", query.marks.then(|| "true".to_string())),
             ("task", number(query.task)),
             ("rank", number(query.rank)),
             ("attempt", number(query.attempt)),
+            ("since", number(query.since)),
         ];
         // A job may be silent for as long as it likes.
         let answer = self.stream(&format!("/v1/jobs/{id}/logs"), &parameters, "text/plain", None)?;

@@ -185,7 +185,7 @@ pub const ALL: &[Route] = &[
             ID,
             number("timeout_ms", "answer after so long at the latest; 30,000 unless told otherwise"),
         ],
-        statuses: &[200, 202, 401, 404, 503],
+        statuses: &[200, 202, 400, 401, 404, 503],
         ..get(
             "/v1/jobs/{id}/wait",
             "Wait until a job has ended: 200 when it has, 202 when not yet",
@@ -195,11 +195,16 @@ pub const ALL: &[Route] = &[
     Route {
         parameters: &[
             ID,
-            number("from", "skip so many bytes"),
+            number(
+                "from",
+                "skip so many bytes; only of one worker, chosen by task and rank where there are several",
+            ),
             flag("follow", "stay until the job has ended"),
             number("task", "which task of a bag or replica of a service"),
             number("rank", "which worker"),
             number("attempt", "which attempt; the last one unless told otherwise"),
+            number("since", "attempts from this one on"),
+            flag("marks", "every piece as it was written, behind a line of JSON that says where it is from"),
         ],
         statuses: &[200, 400, 401, 404, 503],
         ..get("/v1/jobs/{id}/logs", "Read what a job has written", Content::Text)
@@ -226,9 +231,12 @@ pub const ALL: &[Route] = &[
     },
     Route {
         parameters: &[
-            number("from", "the first position that is wanted; the last 100 events unless told otherwise"),
+            number("from", "the first position that is wanted; the latest events when absent"),
             flag("follow", "stay and tell what happens"),
-            number("limit", "at most so many"),
+            number(
+                "limit",
+                "at most so many; 100 of the latest, or 1,000 from a position, unless told otherwise",
+            ),
         ],
         statuses: &[200, 400, 401, 503],
         ..get(

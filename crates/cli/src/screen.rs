@@ -1,13 +1,15 @@
 //! What standard output is like: how wide, and whether it shows colours.
 //!
 //! A terminal tells its width; `COLUMNS` overrides it; a pipe is 120 wide, so that what is piped does not depend on
-//! the window it was piped from. `NO_COLOR` and `CLICOLOR_FORCE` are respected.
+//! the window it was piped from, and has no end where lists are piped, so that no column of theirs depends on how long
+//! a name is. `NO_COLOR` and `CLICOLOR_FORCE` are respected.
 
 use crate::failure::Failure;
 use anstream::{AutoStream, ColorChoice};
 use anstyle::Style;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::path::Path;
+use unicode_width::UnicodeWidthStr;
 
 /// Standard output.
 pub struct Screen {
@@ -29,10 +31,18 @@ impl Screen {
         let stdout = std::io::stdout();
         let is_terminal = stdout.is_terminal();
         let colours = AutoStream::choice(&stdout) != ColorChoice::Never;
-        let wished = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
         let window = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-        let width = wished.or_else(|| if is_terminal { window() } else { None }).unwrap_or(PIPE);
+        let width = wished().or_else(|| if is_terminal { window() } else { None }).unwrap_or(PIPE);
         Self { width: width.clamp(NARROWEST, WIDEST), colours, is_terminal }
+    }
+
+    /// The same for a list: whole where nobody looks at it.
+    pub fn for_list() -> Self {
+        let here = Self::here();
+        match here.is_terminal || wished().is_some() {
+            true => here,
+            false => Self { width: usize::MAX, ..here },
+        }
     }
 
     /// The text in this style, where styles are shown.
@@ -56,12 +66,22 @@ impl Screen {
     }
 }
 
-/// Lines of at most this many letters, cut between words.
+/// The width that somebody asked for.
+fn wished() -> Option<usize> {
+    std::env::var("COLUMNS").ok()?.parse().ok()
+}
+
+/// How many columns of a terminal a text takes; some letters take two.
+pub fn length(text: &str) -> usize {
+    text.width()
+}
+
+/// Lines of at most this width, cut between words.
 pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         let line = lines.last_mut().expect("never empty");
-        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
+        if !line.is_empty() && length(line) + 1 + length(word) > width {
             lines.push(word.into());
         } else {
             if !line.is_empty() {

@@ -1,11 +1,12 @@
 //! A table that fits where it is shown.
 //!
-//! Columns have an importance; when the screen is too narrow, the least important ones are left out and named below
-//! the table. If even the most important ones do not fit, text is shortened. Numbers stand to the right. The best
+//! Columns have an importance; when the screen is too narrow, long text is shortened as far as it may be, then the least
+//! important columns are left out and named below the table. If even the most important ones do not fit, text is shortened. Numbers stand to the right. The best
 //! value of a column is bold where styles are shown and carries a `*` elsewhere.
 
-use crate::screen::{Screen, wrapped};
+use crate::screen::{Screen, length, wrapped};
 use anstyle::{AnsiColor, Style};
+use unicode_width::UnicodeWidthChar;
 
 /// Between two columns.
 const GAP: usize = 2;
@@ -23,6 +24,8 @@ pub struct Column {
     numbers: bool,
     /// 0 stays always; the higher, the sooner it is left out.
     spare: u8,
+    /// To so few letters it is shortened before anything is left out; never when absent.
+    least: Option<usize>,
     /// By row: whether it holds the best value.
     best: Vec<bool>,
 }
@@ -56,6 +59,14 @@ impl Table {
     /// A column of text. `spare` 0 stays always; the higher, the sooner it is left out.
     pub fn text(&mut self, title: &'static str, spare: u8, cells: impl IntoIterator<Item = String>) {
         self.column(title, spare, false, cells);
+    }
+
+    /// A column of text that stays, and is shortened to so few letters before anything is left out.
+    pub fn long_text(&mut self, title: &'static str, least: usize, cells: impl IntoIterator<Item = String>) {
+        self.column(title, 0, false, cells);
+        if let Some(column) = self.columns.last_mut() {
+            column.least = Some(least);
+        }
     }
 
     /// A column of numbers, already written.
@@ -105,7 +116,7 @@ impl Table {
             }
             self.rows[index].push(cell);
         }
-        self.columns.push(Column { title, numbers, spare, best: vec![] });
+        self.columns.push(Column { title, numbers, spare, least: None, best: vec![] });
         self.rows.iter_mut().for_each(|row| row.resize(self.columns.len(), String::new()));
     }
 
@@ -113,6 +124,13 @@ impl Table {
     pub fn show(&self, screen: &Screen) -> String {
         let mut widths = self.widths(screen);
         let (shown, mut hidden) = self.choice(&widths, screen);
+        // What may be shortened is, as far as it must be.
+        let least = |column: usize| self.columns[column].least.unwrap_or(usize::MAX);
+        while total(&shown, &widths) > screen.width {
+            let longer = shown.iter().copied().filter(|&column| widths[column] > least(column));
+            let Some(widest) = longer.max_by_key(|&column| widths[column]) else { break };
+            widths[widest] -= 1;
+        }
         // Still too wide: the widest text gives way, down to a few letters.
         let texts: Vec<usize> =
             shown.iter().copied().filter(|&column| !self.columns[column].numbers).collect();
@@ -156,7 +174,10 @@ impl Table {
     /// The columns that a screen has room for, and those that are left out.
     fn choice(&self, widths: &[usize], screen: &Screen) -> (Vec<usize>, Vec<usize>) {
         let (mut shown, mut hidden): (Vec<usize>, Vec<usize>) = ((0..self.columns.len()).collect(), vec![]);
-        while total(&shown, widths) > screen.width {
+        let shortest =
+            |(width, column): (&usize, &Column)| column.least.map_or(*width, |least| least.min(*width));
+        let widths: Vec<usize> = widths.iter().zip(&self.columns).map(shortest).collect();
+        while total(&shown, &widths) > screen.width {
             // The last of the least important: neighbours to the left usually carry more.
             let spare = |position: &usize| self.columns[shown[*position]].spare;
             let Some(position) = (0..shown.len()).max_by_key(|position| (spare(position), *position)) else {
@@ -235,15 +256,17 @@ fn total(shown: &[usize], widths: &[usize]) -> usize {
     shown.iter().map(|&column| widths[column]).sum::<usize>() + GAP * shown.len().saturating_sub(1)
 }
 
-fn length(text: &str) -> usize {
-    text.chars().count()
-}
-
 fn shortened(text: &str, width: usize) -> String {
     if length(text) <= width {
         return text.into();
     }
-    text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+    let mut room = width.saturating_sub(1);
+    let fits = |letter: &char| {
+        let left = room.checked_sub(letter.width().unwrap_or(0));
+        room = left.unwrap_or(room);
+        left.is_some()
+    };
+    text.chars().take_while(fits).chain(['…']).collect()
 }
 
 #[cfg(test)]
@@ -287,6 +310,29 @@ mod tests {
         let mut table = Table::default();
         table.text("about", 0, ["a long sentence about something".into()]);
         assert_eq!(table.show(&piped(10)).lines().last(), Some("a long se…"));
+    }
+
+    #[test]
+    fn long_text_is_shortened_before_a_column_is_left_out() {
+        let mut table = Table::default();
+        table.long_text("name", 8, ["a name that somebody made long".into()]);
+        table.numbers("exit", 5, ["137".into()]);
+        table.long_text("reason", 8, ["a long sentence about something".into()]);
+        let shown = table.show(&piped(40));
+        assert_eq!(shown.lines().last(), Some("a name that som…   137  a long sentence…"));
+        assert!(table.show(&piped(20)).contains("Left out: exit"));
+        assert!(table.show(&piped(usize::MAX)).contains("a long sentence about something"));
+    }
+
+    #[test]
+    fn wide_letters_take_two_places() {
+        let mut table = Table::default();
+        table.text("name", 0, ["日本語".into(), "abc".into()]);
+        table.text("state", 0, ["runs".into(), "waits".into()]);
+        let shown = table.show(&piped(80));
+        assert!(shown.ends_with("日本語  runs\nabc     waits\n"), "{shown}");
+        assert_eq!(shortened("日本語", 4), "日…");
+        assert_eq!(shortened("日本語", 6), "日本語");
     }
 
     #[test]

@@ -1,20 +1,24 @@
 //! The API, served. Translation only: requests become letters to the loop, looks become shapes.
 //!
 //! For: the command line, other programs, Prometheus.
-//! Promises: everything under `/v1` needs the token. What changes something is answered once it is on disk. Nobody
+//! Promises: everything under `/v1` needs the token, and nothing is served to whoever believes to speak to another host. What changes something is answered once it is on disk. Nobody
 //! who is slow holds up anybody else.
 //! Never: decides, and never touches the scheduler but through the loop.
 //!
 //! | read | for |
 //! |---|---|
 //! | [`problem`] | everything that went wrong, in one shape |
-//! | `token` | who may come in |
+//! | `door`, `host`, `token` | who may come in |
+//! | `parts` | how requests are taken apart |
 //! | `jobs`, `logs`, `cluster`, `events`, `server` | what can be asked |
 
 mod cluster;
+pub(crate) mod door;
 mod events;
+mod host;
 mod jobs;
 mod logs;
+mod parts;
 mod problem;
 mod server;
 mod token;
@@ -109,6 +113,11 @@ impl Desk {
     }
 }
 
+/// A position or an id as the journal counts: what is beyond all of them stays beyond all of them.
+fn within(number: u64) -> u64 {
+    i64::try_from(number).map_or(i64::MAX as u64, |_| number)
+}
+
 /// The whole API.
 pub fn router(desk: Arc<Desk>) -> Router {
     let closed = Router::new()
@@ -142,5 +151,6 @@ pub fn router(desk: Arc<Desk>) -> Router {
         .fallback(problem::no_such_place)
         .method_not_allowed_fallback(problem::no_such_way)
         .layer(DefaultBodyLimit::max(LARGEST))
+        .layer(axum::middleware::from_fn(host::check))
         .with_state(desk)
 }

@@ -261,11 +261,7 @@ async fn answer(
 ) -> Option<Workers> {
     let listener = tokio::net::TcpListener::from_std(listener).expect("within a runtime");
     let router = http::router(desk.clone());
-    let mut leaving = desk.leaving.subscribe();
-    let server = axum::serve(listener, router).with_graceful_shutdown(async move {
-        let _ = leaving.wait_for(|&leaving| leaving).await;
-    });
-    let server = tokio::spawn(server.into_future());
+    let server = tokio::spawn(http::door::open(listener, router, desk.leaving.subscribe()));
     host.ready(&ready);
     let workers = tokio::select! {
         workers = asked_to_go => workers.ok(),

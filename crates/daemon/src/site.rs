@@ -3,6 +3,12 @@
 use consort_types::{JobId, JobSpec, Work};
 use std::path::PathBuf;
 
+/// Files that are looked for; a bag of a million tasks has more.
+pub const LOOKED_FOR: usize = 10_000;
+
+/// Whether a file is wanted, by stage, task, rank and attempt.
+pub type Admits<'a> = dyn Fn(u16, u32, u32, u32) -> bool + 'a;
+
 /// The place where work is carried out, for those who look.
 pub trait Site: Send + Sync {
     /// Its name: local, slurm, kube.
@@ -11,8 +17,9 @@ pub trait Site: Send + Sync {
     /// What the sensors of one device last said.
     fn reading(&self, node: &str, position: u32) -> Reading;
 
-    /// The log files of a job, oldest attempt first.
-    fn logs(&self, job: JobId, spec: &JobSpec, work: &Work) -> Vec<LogFile>;
+    /// Those log files of a job that are wanted (by stage, task, rank and attempt), oldest attempt first, and at most
+    /// [`LOOKED_FOR`] of them. May wait for a disk.
+    fn logs(&self, job: JobId, spec: &JobSpec, work: &Work, wanted: &Admits<'_>) -> Vec<LogFile>;
 
     /// What somebody should know.
     fn notes(&self) -> Vec<String>;

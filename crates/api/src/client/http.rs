@@ -12,6 +12,8 @@ use ureq::{Agent, Body, Error, http::Response};
 const CONNECT: Duration = Duration::from_secs(5);
 /// How long an ordinary answer may take.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a connection is kept for the next request.
+const IDLE: Duration = Duration::from_secs(5);
 /// Bytes of an answer that is read whole.
 const LIMIT: u64 = 1 << 30;
 
@@ -41,6 +43,8 @@ impl Client {
             .proxy(None)
             .user_agent(concat!("consort/", env!("CARGO_PKG_VERSION")))
             .timeout_connect(Some(CONNECT))
+            // Less than the server keeps a silent connection, so that none is used while it is being closed.
+            .max_idle_age(IDLE)
             .build();
         Self { url: url.into(), token, agent: config.into() }
     }

@@ -31,7 +31,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     match devices.is_empty() {
         true => print("There is no device.\n"),
-        false => print(&table(&devices).show(&Screen::here())),
+        false => print(&table(&devices).show(&Screen::for_list())),
     }
 }
 
@@ -87,7 +87,7 @@ pub fn table(devices: &[Device]) -> Table {
         table.numbers("power", 5, each(&|device| maybe(device.power_w, " W")));
     }
     if devices.iter().any(|device| device.why.is_some()) {
-        table.text("why", 0, each(&|device| one_line(device.why.as_deref().unwrap_or_default())));
+        table.long_text("why", 20, each(&|device| one_line(device.why.as_deref().unwrap_or_default())));
     }
     table
 }

@@ -73,7 +73,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if args.json {
         return print_json(&jobs);
     }
-    let screen = Screen::here();
+    let screen = Screen::for_list();
     if jobs.is_empty() {
         return print(if query.all {
             "There is no such job.\n"
@@ -95,7 +95,7 @@ pub fn table(jobs: &[Job]) -> Table {
     let mut table = Table::default();
     let each = |show: &dyn Fn(&Job) -> String| jobs.iter().map(show).collect::<Vec<_>>();
     table.numbers("job", 0, each(&|job| job.id.to_string()));
-    table.text("name", 0, each(&|job| one_line(&job.name)));
+    table.long_text("name", 16, each(&|job| one_line(&job.name)));
     table.text("state", 0, each(&|job| job.state.to_string()));
     table.numbers("devices", 1, each(&|job| job.devices.to_string()));
     table.numbers("time", 1, each(&|job| duration(wording::elapsed(job, now))));
@@ -104,6 +104,6 @@ pub fn table(jobs: &[Job]) -> Table {
     if jobs.iter().any(|job| job.exit_code.is_some()) {
         table.numbers("exit", 5, each(&|job| job.exit_code.map_or("-".into(), |code| code.to_string())));
     }
-    table.text("reason", 0, each(&|job| one_line(&job.reason)));
+    table.long_text("reason", 20, each(&|job| one_line(&job.reason)));
     table
 }

@@ -1,12 +1,12 @@
-//! `consort logs`: what a job has written, byte for byte.
+//! `consort logs`: what a job has written, byte for byte; of several workers line by line.
 
 use super::server::{Server, job_id};
 use crate::failure::Failure;
-use consort_api::client::LogQuery;
+use consort_api::client::{Lines, LogQuery, Mark};
 use consort_api::shapes::Job;
 use consort_api::{Client, ClientError};
-use std::collections::VecDeque;
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io::{BufReader, ErrorKind, Read, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -46,68 +46,196 @@ pub struct Args {
 /// The command.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let client = args.server.client()?;
-    let mut query =
-        LogQuery { from: 0, follow: false, task: args.task, rank: args.rank, attempt: args.attempt };
+    let (task, rank, attempt) = (args.task, args.rank, args.attempt);
+    let mut query = LogQuery { task, rank, attempt, ..LogQuery::default() };
+    let mut told = Told::default();
     if let Some(lines) = args.tail {
-        let log = client.logs(args.job, &query)?;
-        let next = log.next;
-        let (tail, bytes) = last_lines(BufReader::new(log.reader), lines).map_err(|_| broken(&client))?;
-        write(&tail)?;
-        if !args.follow {
-            return Ok(());
+        query.marks = true;
+        let mut tail = LastLines::new(lines);
+        let whole = read(client.logs(args.job, &query)?.reader, |mark, bytes| {
+            tail.add(&told.take(&mark, bytes));
+            Ok(())
+        })?;
+        if !whole {
+            return Err(broken(&client));
         }
-        query.from = next.unwrap_or(bytes);
+        if !args.follow {
+            tail.add(&told.finish());
+        }
+        write(&tail.bytes())?;
     }
-    if !args.follow {
-        let log = client.logs(args.job, &query)?;
-        return copy(log.reader, &mut 0)?.map_or(Ok(()), |_| Err(broken(&client)));
+    match (args.follow, args.tail) {
+        (true, _) => go_on(&client, args.job, query, &mut told).map(drop),
+        (false, Some(_)) => Ok(()),
+        (false, None) => {
+            copy(client.logs(args.job, &query)?.reader)?.map_or(Ok(()), |_| Err(broken(&client)))
+        }
     }
-    follow(&client, args.job, query).map(drop)
 }
 
-/// The last lines of a text, and how long the text was.
-fn last_lines(mut reader: impl BufRead, lines: usize) -> std::io::Result<(Vec<u8>, u64)> {
-    let (mut kept, mut bytes) = (VecDeque::new(), 0);
-    loop {
-        let mut line = vec![];
-        let read = reader.read_until(b'\n', &mut line)?;
-        if read == 0 {
-            return Ok((kept.into_iter().flatten().collect(), bytes));
+/// The last lines of a text that comes in pieces.
+struct LastLines {
+    lines: VecDeque<Vec<u8>>,
+    most: usize,
+}
+
+impl LastLines {
+    fn new(most: usize) -> Self {
+        Self { lines: VecDeque::new(), most }
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        for line in bytes.split_inclusive(|&byte| byte == b'\n') {
+            match self.lines.back_mut().filter(|last| !last.ends_with(b"\n")) {
+                Some(last) => last.extend_from_slice(line),
+                None => self.lines.push_back(line.to_vec()),
+            }
+            // One more is kept than is wanted, so that a line that is still coming is never taken for two.
+            if self.lines.len() > self.most.saturating_add(1) {
+                self.lines.pop_front();
+            }
         }
-        bytes += read as u64;
-        kept.push_back(line);
-        if kept.len() > lines {
-            kept.pop_front();
+    }
+
+    fn bytes(self) -> Vec<u8> {
+        let skipped = self.lines.len().saturating_sub(self.most);
+        self.lines.into_iter().skip(skipped).flatten().collect()
+    }
+}
+
+/// What has been told of every worker, so that nothing is told twice after a stream broke.
+#[derive(Default)]
+struct Told {
+    workers: BTreeMap<(u16, u32, u32), Place>,
+}
+
+/// How far one worker has been told.
+#[derive(Default)]
+struct Place {
+    name: String,
+    attempt: u32,
+    /// The file, and the position in it.
+    file: u64,
+    at: u64,
+    /// The files of this attempt before that one.
+    older: BTreeSet<u64>,
+    /// Whether a new stream has come to where the last one broke.
+    is_caught_up: bool,
+    /// Whether the server's own words were told.
+    is_noted: bool,
+    lines: Lines,
+}
+
+impl Told {
+    /// What is to be written of a piece.
+    fn take(&mut self, mark: &Mark, bytes: &[u8]) -> Vec<u8> {
+        let place = self.workers.entry((mark.stage, mark.task, mark.rank)).or_default();
+        place.name.clone_from(&mark.name);
+        let mut told = vec![];
+        let new = if mark.file == 0 {
+            if std::mem::replace(&mut place.is_noted, true) { &[] } else { bytes }
+        } else {
+            let new = place.new_of(mark, bytes);
+            if place.is_caught_up {
+                told = place.go_to(mark);
+            }
+            new
+        };
+        told.extend(match place.name.is_empty() {
+            true => new.to_vec(),
+            false => place.lines.add(&place.name, new),
+        });
+        told
+    }
+
+    /// A new stream begins: what it has in common with the last one is not told again.
+    fn begin(&mut self) {
+        self.workers.values_mut().for_each(|place| place.is_caught_up = false);
+    }
+
+    /// The first attempt that a new stream has to have.
+    fn since(&self) -> Option<u64> {
+        self.workers.values().map(|place| place.attempt.into()).filter(|attempt| *attempt > 0).min()
+    }
+
+    /// The last lines, although they have no end.
+    fn finish(&mut self) -> Vec<u8> {
+        self.workers.values_mut().flat_map(|place| place.lines.finish(&place.name)).collect()
+    }
+}
+
+impl Place {
+    /// Those bytes of a piece that were not told yet.
+    fn new_of<'a>(&mut self, mark: &Mark, bytes: &'a [u8]) -> &'a [u8] {
+        if self.is_caught_up || mark.attempt > self.attempt {
+            self.is_caught_up = true;
+            return bytes;
         }
+        if mark.attempt < self.attempt || (mark.file != self.file && self.older.contains(&mark.file)) {
+            return &[];
+        }
+        if mark.file != self.file {
+            self.is_caught_up = true; // the file where we were is gone: what is left is all new
+            return bytes;
+        }
+        let known = usize::try_from(self.at.saturating_sub(mark.at)).unwrap_or(usize::MAX);
+        self.is_caught_up = known <= bytes.len();
+        &bytes[known.min(bytes.len())..]
+    }
+
+    /// Remembers where we are. What is left of an attempt that is over counts as a line.
+    fn go_to(&mut self, mark: &Mark) -> Vec<u8> {
+        let mut left = vec![];
+        if mark.attempt != self.attempt {
+            left = self.lines.finish(&self.name);
+            self.older.clear();
+        } else if mark.file != self.file {
+            self.older.insert(self.file);
+            self.older.remove(&mark.file); // a number may come again once its file was dropped
+        }
+        (self.attempt, self.file, self.at) = (mark.attempt, mark.file, mark.at + mark.bytes as u64);
+        left
     }
 }
 
 /// How long a server that went away is waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Writes what a job writes, until it has ended, and returns the job. A stream that breaks is taken up again at the
-/// byte where it broke.
-pub fn follow(client: &Client, id: u64, mut query: LogQuery) -> Result<Job, Failure> {
-    query.follow = true;
+/// Writes what a job writes, until it has ended, and returns the job. A stream that breaks is taken up again where it
+/// broke.
+pub fn follow(client: &Client, id: u64, query: LogQuery) -> Result<Job, Failure> {
+    go_on(client, id, query, &mut Told::default())
+}
+
+fn go_on(client: &Client, id: u64, mut query: LogQuery, told: &mut Told) -> Result<Job, Failure> {
+    (query.follow, query.marks) = (true, true);
     let mut silent = Instant::now();
+    let mut stream = |query: &mut LogQuery| -> Result<Result<(), ClientError>, Failure> {
+        told.begin();
+        query.since = if query.attempt.is_none() { told.since() } else { None };
+        let log = match client.logs(id, query) {
+            Ok(log) => log,
+            Err(error) => return Ok(Err(error)),
+        };
+        let is_whole = read(log.reader, |mark, bytes| write(&told.take(&mark, bytes)))?;
+        if is_whole && !query.follow {
+            write(&told.finish())?;
+        }
+        Ok(Ok(()))
+    };
     loop {
-        match client.logs(id, &query) {
-            Ok(log) => {
-                copy(log.reader, &mut query.from)?;
-                silent = Instant::now();
-            }
-            // There may be no worker yet, or the server may be away for a moment.
-            Err(ClientError::Problem(404 | 409 | 503, _)) => {}
-            Err(ClientError::Unreachable(_)) if silent.elapsed() < PATIENCE => {}
+        match stream(&mut query)? {
+            Ok(()) => silent = Instant::now(),
+            // The server may be away for a moment.
+            Err(ClientError::Problem(503, _) | ClientError::Unreachable(_))
+                if silent.elapsed() < PATIENCE => {}
             Err(error) => return Err(error.into()),
         }
         match client.wait(id, Duration::ZERO) {
             Ok(job) if job.state.has_ended() => {
                 // What was written between the end of the stream and the end of the job.
                 query.follow = false;
-                if let Ok(log) = client.logs(id, &query) {
-                    copy(log.reader, &mut query.from)?;
-                }
+                let _ = stream(&mut query)?;
                 return Ok(job);
             }
             Ok(_) => silent = Instant::now(),
@@ -119,17 +247,29 @@ pub fn follow(client: &Client, id: u64, mut query: LogQuery) -> Result<Job, Fail
     }
 }
 
-/// Copies to standard output as it comes, and counts. A stream that breaks is returned as an error in the answer; what
-/// is wrong with our own output ends the command.
-fn copy(mut reader: impl Read, from: &mut u64) -> Result<Option<std::io::Error>, Failure> {
+/// Hands on the pieces of a marked log; whether it came to its end and did not break.
+fn read(
+    reader: impl Read,
+    mut take: impl FnMut(Mark, &[u8]) -> Result<(), Failure>,
+) -> Result<bool, Failure> {
+    let mut reader = BufReader::with_capacity(64 << 10, reader);
+    loop {
+        match Mark::read(&mut reader) {
+            Ok(Some((mark, bytes))) => take(mark, &bytes)?,
+            Ok(None) => return Ok(true),
+            Err(_) => return Ok(false),
+        }
+    }
+}
+
+/// Copies to standard output as it comes. A stream that breaks is returned as an error in the answer; what is wrong
+/// with our own output ends the command.
+fn copy(mut reader: impl Read) -> Result<Option<std::io::Error>, Failure> {
     let mut buffer = vec![0; 64 << 10];
     loop {
         match reader.read(&mut buffer) {
             Ok(0) => return Ok(None),
-            Ok(read) => {
-                write(&buffer[..read])?;
-                *from += read as u64;
-            }
+            Ok(read) => write(&buffer[..read])?,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) => return Ok(Some(error)),
         }
@@ -153,11 +293,58 @@ fn broken(client: &Client) -> Failure {
 mod tests {
     use super::*;
 
+    fn mark(rank: u32, attempt: u32, file: u64, at: u64, name: &str) -> Mark {
+        Mark { rank, attempt, file, at, name: name.into(), ..Mark::default() }
+    }
+
+    fn told(told: &mut Told, mark: Mark, bytes: &str) -> String {
+        let mark = Mark { bytes: bytes.len(), ..mark };
+        String::from_utf8(told.take(&mark, bytes.as_bytes())).unwrap()
+    }
+
     #[test]
-    fn the_last_lines_are_kept_and_all_bytes_counted() {
-        let (tail, bytes) = last_lines("a\nbb\nccc".as_bytes(), 2).unwrap();
-        assert_eq!((tail, bytes), (b"bb\nccc".to_vec(), 8));
-        assert_eq!(last_lines("a\n".as_bytes(), 0).unwrap(), (vec![], 2));
-        assert_eq!(last_lines("".as_bytes(), 5).unwrap(), (vec![], 0));
+    fn the_last_lines_are_kept() {
+        let last = |pieces: &[&str], most| {
+            let mut tail = LastLines::new(most);
+            pieces.iter().for_each(|piece| tail.add(piece.as_bytes()));
+            String::from_utf8(tail.bytes()).unwrap()
+        };
+        assert_eq!(last(&["a\nb", "b\ncc", "c"], 2), "bb\nccc");
+        assert_eq!(last(&["a\n"], 0), "");
+        assert_eq!(last(&["a"], 0), "");
+        assert_eq!(last(&[], 5), "");
+    }
+
+    #[test]
+    fn what_was_told_is_not_told_again_and_nothing_is_left_out() {
+        let mut all = Told::default();
+        assert_eq!(told(&mut all, mark(0, 1, 7, 0, ""), "abc"), "abc");
+        assert_eq!(told(&mut all, mark(0, 1, 8, 0, ""), "de"), "de"); // 7 was put aside
+        all.begin();
+        assert_eq!(all.since(), Some(1));
+        assert_eq!(told(&mut all, mark(0, 1, 7, 0, ""), "abc"), "");
+        assert_eq!(told(&mut all, mark(0, 1, 8, 0, ""), "def"), "f");
+        // 7 was dropped, and its number taken by the file after 8.
+        assert_eq!(told(&mut all, mark(0, 1, 7, 0, ""), "g"), "g");
+        all.begin();
+        // All of them were dropped.
+        assert_eq!(told(&mut all, mark(0, 1, 9, 0, ""), "later"), "later");
+        all.begin();
+        assert_eq!(told(&mut all, mark(0, 1, 9, 0, ""), "later"), "");
+        assert_eq!(told(&mut all, mark(0, 2, 3, 0, ""), "again"), "again");
+        all.begin();
+        assert_eq!(told(&mut all, mark(0, 1, 9, 0, ""), "later"), "");
+        assert_eq!(told(&mut all, mark(0, 2, 3, 0, ""), "again!"), "!");
+    }
+
+    #[test]
+    fn a_line_that_broke_with_the_stream_is_told_whole() {
+        let mut all = Told::default();
+        assert_eq!(told(&mut all, mark(0, 1, 7, 0, "[0] "), "one\nt"), "[0] one\n");
+        assert_eq!(told(&mut all, mark(1, 1, 8, 0, "[1] "), "x"), "");
+        all.begin();
+        assert_eq!(told(&mut all, mark(1, 1, 8, 0, "[1] "), "xy\n"), "[1] xy\n");
+        assert_eq!(told(&mut all, mark(0, 1, 7, 0, "[0] "), "one\ntwo\nth"), "[0] two\n");
+        assert_eq!(all.finish(), b"[0] th\n");
     }
 }

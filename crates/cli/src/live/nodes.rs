@@ -67,7 +67,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     match nodes.is_empty() {
         true => print("There is no node.\n"),
-        false => print(&table(&nodes).show(&Screen::here())),
+        false => print(&table(&nodes).show(&Screen::for_list())),
     }
 }
 

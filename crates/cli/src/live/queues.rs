@@ -63,7 +63,7 @@ fn priority(text: &str) -> Result<i32, String> {
 
 /// The command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let screen = Screen::here();
+    let screen = Screen::for_list();
     let Some(Change::Set(set)) = &args.change else {
         let queues = args.look.server.client()?.queues()?;
         return match (args.look.json, queues.is_empty()) {

@@ -72,7 +72,7 @@ fn quota(text: &str) -> Result<(String, Option<Quota>), String> {
 
 /// The command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let screen = Screen::here();
+    let screen = Screen::for_list();
     let Some(Change::Set(set)) = &args.change else {
         let tenants = args.look.server.client()?.tenants()?;
         return match (args.look.json, tenants.is_empty()) {

@@ -221,7 +221,7 @@ fn events_can_be_followed_from_any_position() {
         let mut stream = TcpStream::connect(url).expect("it listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         let head = format!(
-            "GET /v1/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\nAccept: text/event-stream\r\n\
+            "GET /v1/events HTTP/1.1\r\nHost: [::1]\r\nAuthorization: Bearer {token}\r\nAccept: text/event-stream\r\n\
              Last-Event-ID: {}\r\n\r\n",
             from - 1
         );

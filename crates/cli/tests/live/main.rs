@@ -3,6 +3,8 @@
 mod api;
 mod crash;
 mod daemon;
+mod door;
+mod logs;
 mod refusals;
 mod restart;
 mod story;

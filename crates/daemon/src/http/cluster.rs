@@ -1,10 +1,11 @@
 //! Nodes, devices, queues, tenants.
 
+use super::parts::{Named, Whole};
 use super::{Desk, Trouble};
 use crate::rows;
 use axum::Json;
 use axum::body::Bytes;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use consort_api::shapes::{Device, Node, Queue, QueueChange, Tenant, TenantChange};
 use consort_types::{Input, NodeId, QueueSpec, Quota, TenantSpec};
 use serde::de::DeserializeOwned;
@@ -49,11 +50,11 @@ async fn tend(desk: Arc<Desk>, name: String, input: fn(NodeId) -> Input) -> Answ
     node.map(Json).ok_or_else(Trouble::busy)
 }
 
-pub(super) async fn drain(State(desk): State<Arc<Desk>>, Path(name): Path<String>) -> Answer<Node> {
+pub(super) async fn drain(State(desk): State<Arc<Desk>>, Named(name): Named) -> Answer<Node> {
     tend(desk, name, Input::Drain).await
 }
 
-pub(super) async fn undrain(State(desk): State<Arc<Desk>>, Path(name): Path<String>) -> Answer<Node> {
+pub(super) async fn undrain(State(desk): State<Arc<Desk>>, Named(name): Named) -> Answer<Node> {
     tend(desk, name, Input::Undrain).await
 }
 
@@ -65,8 +66,8 @@ pub(super) fn parsed<T: DeserializeOwned>(body: &Bytes) -> Result<T, Trouble> {
 
 pub(super) async fn set_queue(
     State(desk): State<Arc<Desk>>,
-    Path(name): Path<String>,
-    body: Bytes,
+    Named(name): Named,
+    Whole(body): Whole,
 ) -> Answer<Queue> {
     let change: QueueChange = parsed(&body)?;
     let (priority, strict, tenants) = (change.priority, change.strict, change.tenants);
@@ -77,8 +78,8 @@ pub(super) async fn set_queue(
 
 pub(super) async fn set_tenant(
     State(desk): State<Arc<Desk>>,
-    Path(name): Path<String>,
-    body: Bytes,
+    Named(name): Named,
+    Whole(body): Whole,
 ) -> Answer<Tenant> {
     let change: TenantChange = parsed(&body)?;
     let quota = |quota: consort_api::shapes::Quota| Quota {

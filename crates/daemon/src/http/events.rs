@@ -2,12 +2,13 @@
 //!
 //! A stream has every event once, in order, from the position it asks for, and may come back with the last one it saw.
 
-use super::{Desk, Trouble};
+use super::parts::Asked as Query;
+use super::{Desk, Trouble, within};
 use crate::feed::{self, Next};
 use crate::telling;
 use axum::Json;
 use axum::body::Body;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -30,23 +31,27 @@ pub(super) struct Asked {
 
 /// Events read from the journal at once.
 const PAGE: usize = 1_000;
+/// Events of a list that says neither where it begins nor how long it is.
+const LATEST: usize = 100;
+/// Events of one list.
+const MOST: usize = 10_000;
 /// Silence after which a stream says that it is still there.
 const STILL_HERE: Duration = Duration::from_secs(15);
 
 pub(super) async fn events(
     State(desk): State<Arc<Desk>>,
     headers: HeaderMap,
-    query: Result<Query<Asked>, axum::extract::rejection::QueryRejection>,
+    Query(asked): Query<Asked>,
 ) -> Result<Response, Trouble> {
-    let Query(asked) = query.map_err(|error| Trouble::unreadable(error.body_text()))?;
     let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or("");
     let last = *desk.feed.watch().borrow();
     let is_stream = accept.contains("text/event-stream") || super::jobs::flag(&asked.follow);
     let again = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse::<u64>().ok());
-    let from = again.map(|id| id + 1).or(asked.from);
+    let from = again.map(|id| id.saturating_add(1)).or(asked.from).map(within);
     if !is_stream {
-        let limit = asked.limit.unwrap_or(PAGE).clamp(1, 10_000);
-        let behind = from.map_or(last.saturating_sub(100), |from| from.saturating_sub(1));
+        let usual = if from.is_some() { PAGE } else { LATEST };
+        let limit = asked.limit.unwrap_or(usual).clamp(1, MOST);
+        let behind = from.map_or(last.saturating_sub(limit as u64), |from| from.saturating_sub(1));
         let events = desk.read(move |shelf| shelf.events(behind, limit)).await?;
         let lines: Vec<EventLine> =
             events.iter().map(|(position, event, job)| telling::line(*position, event, *job)).collect();

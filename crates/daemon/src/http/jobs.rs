@@ -1,11 +1,11 @@
 //! Jobs: submitted, listed, shown, explained, waited for, ended.
 
+use super::parts::{Asked, Named, Whole};
 use super::{Desk, Trouble};
 use crate::journal::history::{Filter, Record};
 use crate::rows::{self, Wanted};
 use axum::Json;
-use axum::body::Bytes;
-use axum::extract::{Path, Query, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use consort_api::shapes::{Explanation, Job, JobDetail, State as JobState, Submitted};
@@ -34,7 +34,7 @@ pub(super) fn never_there(id: JobId) -> Trouble {
 pub(super) async fn submit(
     State(desk): State<Arc<Desk>>,
     headers: HeaderMap,
-    body: Bytes,
+    Whole(body): Whole,
 ) -> Answer<Response> {
     let began = Instant::now();
     let around = job_file::Around { now: crate::clock::wall(), workdir: "/" };
@@ -75,14 +75,10 @@ pub(super) fn flag(value: &Option<String>) -> bool {
 /// Rows of one answer.
 const MOST: usize = 10_000;
 
-pub(super) async fn list(
-    State(desk): State<Arc<Desk>>,
-    query: Result<Query<Listing>, axum::extract::rejection::QueryRejection>,
-) -> Answer<Response> {
-    let Query(listing) = query.map_err(|error| Trouble::unreadable(error.body_text()))?;
+pub(super) async fn list(State(desk): State<Arc<Desk>>, Asked(listing): Asked<Listing>) -> Answer<Response> {
     let states = states(listing.state.as_deref())?;
     let limit = listing.limit.unwrap_or(1_000).clamp(1, MOST);
-    let before = listing.before.map(JobId);
+    let before = listing.before.map(|before| JobId(super::within(before)));
     let (tenant, queue, name) = (listing.tenant.clone(), listing.queue.clone(), listing.name.clone());
     let wanted = Wanted { before, states: states.clone(), tenant, queue, name };
     let (mut rows, mut more) =
@@ -133,7 +129,7 @@ async fn row(desk: &Arc<Desk>, id: JobId) -> Answer<Job> {
     }
 }
 
-pub(super) async fn show(State(desk): State<Arc<Desk>>, Path(text): Path<String>) -> Answer<Json<JobDetail>> {
+pub(super) async fn show(State(desk): State<Arc<Desk>>, Named(text): Named) -> Answer<Json<JobDetail>> {
     let id = id(&text)?;
     let living = desk.look(move |scheduler, now| rows::detail(scheduler, now, id)).await?;
     let mut detail = match living {
@@ -146,7 +142,9 @@ pub(super) async fn show(State(desk): State<Arc<Desk>>, Path(text): Path<String>
     if let Some((spec, work)) = desk.read(move |shelf| shelf.work(id)).await? {
         detail.workdir = Some(work.workdir.clone());
         detail.command = commands(&work);
-        let files = desk.site.logs(id, &spec, &work);
+        let (site, its, works) = (desk.site.clone(), spec.clone(), work.clone());
+        let files = tokio::task::spawn_blocking(move || site.logs(id, &its, &works, &|_, _, _, _| true));
+        let files = files.await.unwrap_or_default();
         detail.logs = files.iter().map(|file| file.path.display().to_string()).collect();
         for ask in &mut detail.asks {
             let stage = spec.stages.iter().position(|stage| stage.name == ask.stage).unwrap_or(0);
@@ -186,10 +184,7 @@ fn commands(work: &Work) -> Vec<String> {
     work.stages.iter().flat_map(|stage| &stage.commands).map(told).collect()
 }
 
-pub(super) async fn explain(
-    State(desk): State<Arc<Desk>>,
-    Path(text): Path<String>,
-) -> Answer<Json<Explanation>> {
+pub(super) async fn explain(State(desk): State<Arc<Desk>>, Named(text): Named) -> Answer<Json<Explanation>> {
     let id = id(&text)?;
     if let Some(found) = desk.look(move |scheduler, now| rows::explanation(scheduler, now, id)).await? {
         return Ok(Json(found));
@@ -218,15 +213,15 @@ async fn act(desk: Arc<Desk>, text: &str, input: fn(JobId) -> Input) -> Answer<J
     row(&desk, id).await.map(Json)
 }
 
-pub(super) async fn cancel(State(desk): State<Arc<Desk>>, Path(text): Path<String>) -> Answer<Json<Job>> {
+pub(super) async fn cancel(State(desk): State<Arc<Desk>>, Named(text): Named) -> Answer<Json<Job>> {
     act(desk, &text, Input::Cancel).await
 }
 
-pub(super) async fn pause(State(desk): State<Arc<Desk>>, Path(text): Path<String>) -> Answer<Json<Job>> {
+pub(super) async fn pause(State(desk): State<Arc<Desk>>, Named(text): Named) -> Answer<Json<Job>> {
     act(desk, &text, Input::Pause).await
 }
 
-pub(super) async fn resume(State(desk): State<Arc<Desk>>, Path(text): Path<String>) -> Answer<Json<Job>> {
+pub(super) async fn resume(State(desk): State<Arc<Desk>>, Named(text): Named) -> Answer<Json<Job>> {
     act(desk, &text, Input::Resume).await
 }
 
@@ -238,8 +233,8 @@ pub(super) struct Patience {
 
 pub(super) async fn wait(
     State(desk): State<Arc<Desk>>,
-    Path(text): Path<String>,
-    Query(patience): Query<Patience>,
+    Named(text): Named,
+    Asked(patience): Asked<Patience>,
 ) -> Answer<(StatusCode, Json<Job>)> {
     let id = id(&text)?;
     let limit = Duration::from_millis(patience.timeout_ms.unwrap_or(30_000).min(600_000));

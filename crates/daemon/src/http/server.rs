@@ -1,9 +1,9 @@
 //! The server itself: how it is, its figures, its document, its end.
 
+use super::parts::Whole;
 use super::{Desk, Trouble};
 use crate::rows;
 use axum::Json;
-use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -37,7 +37,7 @@ pub(super) async fn status(State(desk): State<Arc<Desk>>) -> Result<Json<Status>
     }))
 }
 
-pub(super) async fn shutdown(State(desk): State<Arc<Desk>>, body: Bytes) -> Result<Response, Trouble> {
+pub(super) async fn shutdown(State(desk): State<Arc<Desk>>, Whole(body): Whole) -> Result<Response, Trouble> {
     let Shutdown { workers } = super::cluster::parsed(&body)?;
     let answer = status(State(desk.clone())).await?;
     let asked = desk.asked_to_go.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();

@@ -6,13 +6,13 @@ use crate::folder::{self, Folder};
 use crate::introduce::Introduction;
 use crate::journal::Journal;
 use crate::mail::mailbox;
-use crate::site::{LogFile, Reading, Site};
+use crate::site::{Admits, LOOKED_FOR, LogFile, Reading, Site};
 use consort_agent::discover::{Declared, FoundDevice, Inventory, Sources, discover};
 use consort_agent::launch::ShimProgram;
 use consort_agent::telemetry::{self, Telemetry};
 use consort_local::{LocalWorld, Setup};
 use consort_types::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -270,8 +270,8 @@ impl Sensors {
     }
 }
 
-/// Workers whose files are looked for; a bag of a million tasks has more.
-const LOOKED_FOR: usize = 10_000;
+/// So many files are looked for one by one; for more the folder is listed.
+const FEW: usize = 64;
 
 impl Site for LocalSite {
     fn world(&self) -> &'static str {
@@ -292,27 +292,33 @@ impl Site for LocalSite {
         }
     }
 
-    fn logs(&self, job: JobId, spec: &JobSpec, work: &Work) -> Vec<LogFile> {
+    fn logs(&self, job: JobId, spec: &JobSpec, work: &Work, wanted: &Admits<'_>) -> Vec<LogFile> {
         if work.output.path.is_none() {
-            return written(&self.log_dir.join(job.to_string()));
+            return written(&self.log_dir.join(job.to_string()), wanted);
         }
-        let mut files = vec![];
-        for (stage, shape) in (0..).zip(&spec.stages) {
+        let mut looked_for: BTreeMap<PathBuf, LogFile> = BTreeMap::new();
+        let mut looks = 0;
+        'all: for (stage, shape) in (0..).zip(&spec.stages) {
             let workers: u32 = shape.roles.iter().map(|role| role.count.max).sum();
-            for task in 0..shape.form.asks() {
-                for rank in 0..workers {
-                    let allocation = AllocationId { ask: AskId { job, stage, task }, attempt: 1 };
-                    let path = consort_local::log_path(&self.log_dir, allocation, spec, work, rank);
-                    let is_known = files.iter().any(|file: &LogFile| file.path == path);
-                    if !is_known && path.exists() {
-                        files.push(LogFile { stage, task, attempt: 1, rank, path });
-                    }
-                    if files.len() >= LOOKED_FOR {
-                        return files;
-                    }
+            for (task, rank) in
+                (0..shape.form.asks()).flat_map(|task| (0..workers).map(move |rank| (task, rank)))
+            {
+                if !wanted(stage, task, rank, 1) {
+                    continue;
                 }
+                if looks >= LOOKED_FOR {
+                    break 'all;
+                }
+                looks += 1;
+                let allocation = AllocationId { ask: AskId { job, stage, task }, attempt: 1 };
+                let path = consort_local::log_path(&self.log_dir, allocation, spec, work, rank);
+                // Several may write to one file; it is read once.
+                let file = || LogFile { stage, task, attempt: 1, rank, path: path.clone() };
+                looked_for.entry(path.clone()).or_insert_with(file);
             }
         }
+        let mut files = existing(looked_for);
+        files.sort_by_key(|file| (file.stage, file.task, file.rank));
         files
     }
 
@@ -321,23 +327,41 @@ impl Site for LocalSite {
     }
 }
 
+/// Those that exist.
+fn existing(looked_for: BTreeMap<PathBuf, LogFile>) -> Vec<LogFile> {
+    if looked_for.len() <= FEW {
+        return looked_for.into_values().filter(|file| file.path.exists()).collect();
+    }
+    let mut folders: BTreeMap<PathBuf, BTreeSet<std::ffi::OsString>> = BTreeMap::new();
+    let mut files: Vec<LogFile> = looked_for.into_values().collect();
+    files.retain(|file| {
+        let (Some(folder), Some(name)) = (file.path.parent(), file.path.file_name()) else { return false };
+        let list =
+            || std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
+        folders.entry(folder.into()).or_insert_with(|| list().collect()).contains(name)
+    });
+    files
+}
+
 /// The files in the folder of one job, by their names: `0.1#2.w3.log`.
-fn written(folder: &Path) -> Vec<LogFile> {
+fn written(folder: &Path, wanted: &Admits<'_>) -> Vec<LogFile> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<LogFile> = entries
         .filter_map(|entry| {
             let name = entry.file_name().into_string().ok()?;
             let (ask, rest) = name.strip_suffix(".log")?.split_once('#')?;
             let ((stage, task), (attempt, rank)) = (ask.split_once('.')?, rest.split_once(".w")?);
-            Some(LogFile {
+            let file = LogFile {
                 stage: stage.parse().ok()?,
                 task: task.parse().ok()?,
                 attempt: attempt.parse().ok()?,
                 rank: rank.parse().ok()?,
                 path: entry.path(),
-            })
+            };
+            wanted(file.stage, file.task, file.rank, file.attempt).then_some(file)
         })
         .collect();
     files.sort_by_key(|file| (file.attempt, file.stage, file.task, file.rank));
+    files.truncate(LOOKED_FOR);
     files
 }

@@ -1,0 +1,290 @@
+//! The end of one log that may be put aside and begun anew while it is read.
+//!
+//! Touches the disk, so it belongs on a thread that may wait. Only regular files are read: whatever else has the name of
+//! a log could keep that thread for ever.
+
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Bytes read at once.
+pub(super) const PIECE: usize = 256 << 10;
+/// How often a folder is looked at again, while names in it change.
+const LOOKS: usize = 5;
+/// Between two looks.
+const BLINK: Duration = Duration::from_millis(2);
+
+/// Bytes of one file.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// Which file; 0 for words of ours.
+    pub file: u64,
+    /// Where in it.
+    pub at: u64,
+    pub bytes: Vec<u8>,
+}
+
+/// The end of one log.
+pub(super) struct Tail {
+    path: PathBuf,
+    open: Option<File>,
+    /// Which file is read, and how far; kept while it is closed.
+    place: Option<(u64, u64)>,
+    /// Bytes that are still wanted.
+    left: u64,
+    noted: bool,
+}
+
+impl Tail {
+    /// Of the log at this path. One that is not followed ends where it ends now.
+    pub fn new(path: PathBuf, follow: bool) -> Self {
+        let mut tail = Self { path, open: None, place: None, left: u64::MAX, noted: false };
+        if !follow {
+            tail.left = tail.files().iter().map(|(_, data)| data.len()).sum();
+        }
+        tail
+    }
+
+    /// Bytes that are still wanted.
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// Gives the descriptor back, and goes on from the same place when it is read again.
+    pub fn close(&mut self) {
+        self.open = None;
+    }
+
+    /// The next bytes, as far as there are any.
+    pub fn read(&mut self) -> Option<Piece> {
+        if self.left == 0 && self.noted {
+            return None;
+        }
+        loop {
+            if self.open.is_none() && !self.begin() {
+                return self.note();
+            }
+            if let Some(piece) = self.take() {
+                return Some(piece);
+            }
+            let (inode, _) = self.place?;
+            if self.left == 0 || self.path.metadata().is_ok_and(|data| data.ino() == inode) {
+                return None;
+            }
+            // It has been put aside. What was written to it before that may have come after our look.
+            if let Some(piece) = self.take() {
+                return Some(piece);
+            }
+            let (file, inode) = self.younger(inode)?;
+            (self.open, self.place) = (Some(file), Some((inode, 0)));
+        }
+    }
+
+    /// Reads from the open file.
+    fn take(&mut self) -> Option<Piece> {
+        let (file, (inode, at)) = (self.open.as_mut()?, self.place?);
+        let mut bytes = vec![0; PIECE.min(usize::try_from(self.left).unwrap_or(PIECE))];
+        let read = loop {
+            match file.read(&mut bytes) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                other => break other.unwrap_or(0),
+            }
+        };
+        bytes.truncate(read);
+        self.left -= read as u64;
+        self.place = Some((inode, at + read as u64));
+        (read > 0).then_some(Piece { file: inode, at, bytes })
+    }
+
+    /// Opens the oldest file, or the one that was being read.
+    fn begin(&mut self) -> bool {
+        for _ in 0..LOOKS {
+            let files = self.files();
+            let known = self.place.and_then(|(inode, _)| files.iter().find(|(_, data)| data.ino() == inode));
+            let Some((path, data)) = known.or(files.first()) else { return false };
+            if let Some(mut file) = open(path, data.ino()) {
+                let at = known.and(self.place).map_or(0, |(_, at)| at);
+                if file.seek(SeekFrom::Start(at)).is_ok() {
+                    (self.open, self.place) = (Some(file), Some((data.ino(), at)));
+                    return true;
+                }
+            }
+            std::thread::sleep(BLINK);
+        }
+        false
+    }
+
+    /// The file that was begun after this one was put aside; none if there is none yet.
+    fn younger(&self, inode: u64) -> Option<(File, u64)> {
+        for _ in 0..LOOKS {
+            let files = self.files();
+            if let Some(here) = files.iter().position(|(_, data)| data.ino() == inode) {
+                let (path, data) = files.get(here + 1)?;
+                if let Some(file) = open(path, data.ino()) {
+                    return Some((file, data.ino()));
+                }
+            }
+            std::thread::sleep(BLINK);
+        }
+        // It has been dropped meanwhile: the oldest that is left goes on.
+        let files = self.files();
+        let (path, data) = files.first().filter(|_| files.iter().all(|(_, data)| data.ino() != inode))?;
+        Some((open(path, data.ino())?, data.ino()))
+    }
+
+    /// The files there are: those put aside, oldest first, and the one being written. Names move while they are looked
+    /// at, so what is seen counts once it is seen twice.
+    fn files(&self) -> Vec<(PathBuf, Metadata)> {
+        let mut seen = self.look();
+        for _ in 0..LOOKS {
+            let again = self.look();
+            let is_same =
+                seen.iter().map(|(_, data)| data.ino()).eq(again.iter().map(|(_, data)| data.ino()));
+            seen = again;
+            if is_same {
+                break;
+            }
+        }
+        seen
+    }
+
+    fn look(&self) -> Vec<(PathBuf, Metadata)> {
+        let (Some(folder), Some(name)) =
+            (self.path.parent(), self.path.file_name().and_then(|name| name.to_str()))
+        else {
+            return vec![];
+        };
+        let is_file = |path: PathBuf| {
+            let data = path.metadata().ok().filter(Metadata::is_file)?;
+            Some((path, data))
+        };
+        // Those put aside are numbered from 1, and while they are renamed there may be a gap: two in a row are the end.
+        let mut aside: Vec<u32> = vec![];
+        let entry = |number: u32| folder.join(format!("{name}.{number}"));
+        let has_any = [1, 2].iter().any(|&number| entry(number).exists());
+        if has_any {
+            let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+            let number = |entry: std::fs::DirEntry| {
+                entry.file_name().to_str()?.strip_prefix(name)?.strip_prefix('.')?.parse::<u32>().ok()
+            };
+            aside = entries.filter_map(number).filter(|&number| number > 0).collect();
+            aside.sort_unstable_by(|one, other| other.cmp(one));
+        }
+        aside.into_iter().map(entry).chain([self.path.clone()]).filter_map(is_file).collect()
+    }
+
+    /// What there is to say instead of bytes, once.
+    fn note(&mut self) -> Option<Piece> {
+        if self.noted || self.path.metadata().ok()?.is_file() {
+            return None;
+        }
+        self.noted = true;
+        let words = format!("consort: {} is not a regular file and is not read\n", self.path.display());
+        Some(Piece { file: 0, at: 0, bytes: words.into() })
+    }
+}
+
+/// Opens a regular file that is still the one that was meant, without ever waiting for anybody at its other end.
+fn open(path: &Path, inode: u64) -> Option<File> {
+    let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+    let data = file.metadata().ok()?;
+    (data.is_file() && data.ino() == inode).then_some(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::io::Write;
+
+    fn all(tail: &mut Tail) -> String {
+        let mut text = vec![];
+        while let Some(piece) = tail.read() {
+            text.extend(piece.bytes);
+        }
+        String::from_utf8(text).unwrap()
+    }
+
+    #[test]
+    fn what_is_written_just_before_a_file_is_put_aside_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.log");
+        let aside = |number: u32| dir.path().join(format!("x.log.{number}"));
+        fs::write(&path, "a").unwrap();
+        let mut tail = Tail::new(path.clone(), true);
+        assert_eq!(all(&mut tail), "a");
+        fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"b").unwrap();
+        fs::rename(&path, aside(1)).unwrap();
+        assert_eq!(all(&mut tail), "b"); // nothing younger yet
+        fs::write(&path, "c").unwrap();
+        fs::rename(aside(1), aside(2)).unwrap();
+        fs::rename(&path, aside(1)).unwrap();
+        fs::write(&path, "d").unwrap();
+        assert_eq!(all(&mut tail), "cd");
+    }
+
+    #[test]
+    fn a_gap_in_the_numbers_hides_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, text) in
+            [("x.log.3", "a"), ("x.log.2", "b"), ("x.log", "c"), ("x.log.old", "no"), ("y.log.1", "no")]
+        {
+            fs::write(dir.path().join(name), text).unwrap();
+        }
+        assert_eq!(all(&mut Tail::new(dir.path().join("x.log"), false)), "abc");
+    }
+
+    #[test]
+    fn one_that_was_closed_goes_on_where_it_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.log");
+        fs::write(&path, "ab").unwrap();
+        let mut tail = Tail::new(path.clone(), true);
+        assert_eq!(all(&mut tail), "ab");
+        tail.close();
+        fs::rename(&path, dir.path().join("x.log.1")).unwrap();
+        fs::write(&path, "c").unwrap();
+        assert_eq!(all(&mut tail), "c");
+    }
+
+    #[test]
+    fn only_regular_files_are_read() {
+        for path in ["/dev/zero", "/dev/null", "/"] {
+            let said = all(&mut Tail::new(path.into(), true));
+            assert!(said.ends_with("is not a regular file and is not read\n"), "{path}: {said}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_lost_or_repeated_while_files_are_put_aside() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.log");
+        fs::write(&path, "").unwrap();
+        let (written, name) = (path.clone(), path.display().to_string());
+        let writer = std::thread::spawn(move || {
+            let mut file = fs::OpenOptions::new().append(true).open(&written).unwrap();
+            for number in 0..4_000 {
+                writeln!(file, "{number}").unwrap();
+                if number % 40 == 39 {
+                    for aside in (1..200).rev() {
+                        let _ = fs::rename(format!("{name}.{aside}"), format!("{name}.{}", aside + 1));
+                    }
+                    fs::rename(&written, format!("{name}.1")).unwrap();
+                    file = fs::File::create(&written).unwrap();
+                }
+            }
+        });
+        let mut tail = Tail::new(path, true);
+        let mut text = String::new();
+        while !writer.is_finished() {
+            text += &all(&mut tail);
+        }
+        text += &all(&mut tail);
+        writer.join().unwrap();
+        let wanted: String = (0..4_000).map(|number| format!("{number}\n")).collect();
+        assert!(text == wanted, "{} of {} bytes", text.len(), wanted.len());
+    }
+}

@@ -1,0 +1,54 @@
+//! The parts of a request, taken so that one that cannot be read is answered like everything else that went wrong.
+
+use super::Trouble;
+use axum::body::Bytes;
+use axum::extract::rejection::{BytesRejection, QueryRejection};
+use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use serde::de::DeserializeOwned;
+
+/// The name in a path: an id, a node, a queue.
+pub(super) struct Named(pub String);
+
+/// What follows the question mark.
+pub(super) struct Asked<T>(pub T);
+
+/// The body, all of it.
+pub(super) struct Whole(pub Bytes);
+
+impl<S: Send + Sync> FromRequestParts<S> for Named {
+    type Rejection = Trouble;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Trouble> {
+        let found = Path::<String>::from_request_parts(parts, state).await;
+        // What is not text is the name of nothing.
+        let unknown = |_| Trouble::not_there(format!("{} names nothing; names are UTF-8", parts.uri.path()));
+        found.map(|Path(name)| Self(name)).map_err(unknown)
+    }
+}
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Asked<T> {
+    type Rejection = Trouble;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Trouble> {
+        let found = Query::<T>::from_request_parts(parts, state).await;
+        let unreadable = |error: QueryRejection| Trouble::unreadable(error.body_text());
+        found.map(|Query(asked)| Self(asked)).map_err(unreadable)
+    }
+}
+
+impl<S: Send + Sync> FromRequest<S> for Whole {
+    type Rejection = Trouble;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Trouble> {
+        let refused = |error: BytesRejection| match error.status() {
+            StatusCode::PAYLOAD_TOO_LARGE => {
+                let most = super::LARGEST >> 20;
+                Trouble::said(error.status(), format!("a request has at most {most} MiB; send less at once"))
+            }
+            status => Trouble::said(status, error.body_text()),
+        };
+        Bytes::from_request(request, state).await.map(Self).map_err(refused)
+    }
+}
