@@ -17,8 +17,10 @@ fn fake_library() -> PathBuf {
     let files = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let files = files.flat_map(|message| message["filenames"].as_array().cloned().unwrap_or_default());
     let library = files.filter_map(|file| file.as_str().map(PathBuf::from));
-    let library = library.filter(|file| file.to_string_lossy().contains("fake_nvml"));
-    library.filter(|file| file.extension().is_some_and(|end| end == "so")).next().expect("a library")
+    let is_it = |file: &PathBuf| {
+        file.to_string_lossy().contains("fake_nvml") && file.extension().is_some_and(|end| end == "so")
+    };
+    { library }.find(is_it).expect("a library")
 }
 
 /// A machine with four cards.
