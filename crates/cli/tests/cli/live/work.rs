@@ -8,7 +8,6 @@ use std::sync::atomic::AtomicBool;
 
 const SUBMITTED: &str = r#"{"id": 17, "name": "train"}"#;
 
-/// A server that takes a job, has this output and lets the job end so.
 /// A piece of a marked log.
 fn piece(at: usize, text: &str) -> String {
     let mark = consort_api::client::Mark {
@@ -21,6 +20,7 @@ fn piece(at: usize, text: &str) -> String {
     format!("{}\n{text}", serde_json::to_string(&mark).expect("plain data"))
 }
 
+/// A server that takes a job, has this output and lets the job end so.
 fn runs(output: &'static str, state: &'static str, code: &'static str) -> (Folder, Server) {
     with(move |line| match line {
         "POST /v1/jobs" => Answer::json(201, SUBMITTED),
