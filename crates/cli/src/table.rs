@@ -1,8 +1,8 @@
 //! A table that fits where it is shown.
 //!
-//! Columns have an importance; when the screen is too narrow, long text is shortened as far as it may be, then the least
-//! important columns are left out and named below the table. If even the most important ones do not fit, text is shortened. Numbers stand to the right. The best
-//! value of a column is bold where styles are shown and carries a `*` elsewhere.
+//! Columns have an importance; when the screen is too narrow, long text is shortened as far as it may be, then the
+//! least important columns are left out and named below the table. If even the most important ones do not fit, all text
+//! is shortened. Numbers stand to the right. The best value of a column is bold where styles are shown and carries a `*` elsewhere.
 
 use crate::screen::{Screen, length, wrapped};
 use anstyle::{AnsiColor, Style};

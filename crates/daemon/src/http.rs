@@ -1,8 +1,8 @@
 //! The API, served. Translation only: requests become letters to the loop, looks become shapes.
 //!
 //! For: the command line, other programs, Prometheus.
-//! Promises: everything under `/v1` needs the token, and nothing is served to whoever believes to speak to another host. What changes something is answered once it is on disk. Nobody
-//! who is slow holds up anybody else.
+//! Promises: everything under `/v1` needs the token, and nothing is served to whoever believes to speak to another
+//! host. What changes something is answered once it is on disk. Nobody who is slow holds up anybody else.
 //! Never: decides, and never touches the scheduler but through the loop.
 //!
 //! | read | for |

@@ -8,13 +8,24 @@ use std::sync::atomic::AtomicBool;
 
 const SUBMITTED: &str = r#"{"id": 17, "name": "train"}"#;
 
+/// A piece of a marked log.
+fn piece(at: usize, text: &str) -> String {
+    let mark = consort_api::client::Mark {
+        attempt: 1,
+        file: 7,
+        at: at as u64,
+        bytes: text.len(),
+        ..Default::default()
+    };
+    format!("{}\n{text}", serde_json::to_string(&mark).expect("plain data"))
+}
+
 /// A server that takes a job, has this output and lets the job end so.
 fn runs(output: &'static str, state: &'static str, code: &'static str) -> (Folder, Server) {
     with(move |line| match line {
         "POST /v1/jobs" => Answer::json(201, SUBMITTED),
         line if line.contains("/wait") => Answer::json(200, &ended(17, state, code)),
-        line if line.contains("/logs") && line.contains("from=") => Answer::text(""),
-        line if line.contains("/logs") => Answer::text(output),
+        line if line.contains("/logs") => Answer::text(&piece(0, output)),
         _ => Answer::missing(),
     })
 }
@@ -124,9 +135,15 @@ fn a_log_that_breaks_is_taken_up_where_it_broke() {
             Answer::json(202, &job(17, "running"))
         }
         line if line.contains("/wait") => Answer::json(200, &ended(17, "succeeded", "0")),
-        line if line.contains("logs?from=6&follow") => Answer::text("two\n"),
-        line if line.contains("logs?from=10") => Answer::text("three\n"),
-        line if line.contains("/logs?follow") => Answer::text("one..\n"),
+        // The second piece of the first stream breaks off; what was whole is not told again.
+        line if line.ends_with("/logs?follow=true&marks=true") => {
+            let (whole, torn) = (piece(0, "one..\n"), piece(6, "two\n"));
+            Answer::text(&(whole + &torn[..torn.len() - 1]))
+        }
+        line if line.contains("logs?follow=true&marks=true&since=1") => {
+            Answer::text(&piece(0, "one..\ntwo\n"))
+        }
+        line if line.contains("logs?marks=true&since=1") => Answer::text(&piece(0, "one..\ntwo\nthree\n")),
         _ => Answer::missing(),
     });
     assert_eq!(folder.ask(&server, "run x").done().out, "one..\ntwo\nthree\n");
@@ -217,6 +234,9 @@ fn one_job_is_shown_and_explained() {
 #[test]
 fn logs_are_bytes() {
     let (folder, server) = with(|line| match line {
+        line if line.starts_with("GET /v1/jobs/17/logs?marks") => {
+            Answer::text(&piece(0, "one\ntwo\nthree\n"))
+        }
         line if line.starts_with("GET /v1/jobs/17/logs") => {
             Answer::text("one\ntwo\nthree\n").with("x-consort-next: 14")
         }
@@ -227,7 +247,11 @@ fn logs_are_bytes() {
         folder.ask(&server, "logs 17 --tail 2 --task 3 --rank 1 --attempt 2").done().out,
         "two\nthree\n"
     );
-    assert!(server.was_asked("GET /v1/jobs/17/logs?task=3&rank=1&attempt=2"), "{:?}", server.asked());
+    assert!(
+        server.was_asked("GET /v1/jobs/17/logs?marks=true&task=3&rank=1&attempt=2"),
+        "{:?}",
+        server.asked()
+    );
     folder.ask(&server, "logs 18").refused(2, &["there is no such thing"]);
 }
 
