@@ -4,7 +4,7 @@ use super::*;
 use std::io::Read;
 use std::process::Stdio;
 
-const COMMANDS: [&str; 30] = [
+const COMMANDS: [&str; 31] = [
     "up",
     "serve",
     "replay",
@@ -24,6 +24,7 @@ const COMMANDS: [&str; 30] = [
     "tenants",
     "events",
     "top",
+    "status",
     "sbatch",
     "squeue",
     "scancel",
@@ -48,7 +49,7 @@ fn every_help_has_an_example_and_fits() {
     }
     let help = folder.run("--help").done().out;
     assert!(COMMANDS.iter().all(|command| help.contains(&format!("\n  {command} "))), "{help}");
-    assert!(help.contains("Examples:\n  consort compare"), "{help}");
+    assert!(help.contains("Examples:\n  consort up"), "{help}");
 }
 
 #[test]
