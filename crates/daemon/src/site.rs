@@ -1,4 +1,4 @@
-//! What a world can show beside its news: sensors, log files, notes. Asked by readers, never by the loop.
+//! What a world can show beside its news: sensors and log files. Asked by readers, never by the loop.
 
 use consort_types::{JobId, JobSpec, Work};
 use std::path::PathBuf;
@@ -20,9 +20,6 @@ pub trait Site: Send + Sync {
     /// Those log files of a job that are wanted (by stage, task, rank and attempt), oldest attempt first, and at most
     /// [`LOOKED_FOR`] of them. May wait for a disk.
     fn logs(&self, job: JobId, spec: &JobSpec, work: &Work, wanted: &Admits<'_>) -> Vec<LogFile>;
-
-    /// What somebody should know.
-    fn notes(&self) -> Vec<String>;
 }
 
 /// What the sensors of one device said.

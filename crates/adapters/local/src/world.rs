@@ -9,10 +9,8 @@ use crate::keeper::{Keeper, Message};
 use crate::words;
 use consort_agent::discover::Inventory;
 use consort_agent::health::HealthWatch;
-use consort_agent::launch::{self, ShimProgram};
-use consort_types::{
-    AllocationId, Capabilities, Desired, Illness, Input, JobSpec, NodeId, Time, Work, Works, World,
-};
+use consort_agent::launch::ShimProgram;
+use consort_types::{AllocationId, Capabilities, Desired, Illness, Input, NodeId, Time, Works, World};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 use std::collections::BTreeMap;
@@ -49,7 +47,6 @@ pub struct LocalWorld {
     messages: Sender<Message>,
     bell: Arc<OwnedFd>,
     news: Arc<News>,
-    log_dir: PathBuf,
     node: NodeId,
     thread: Option<JoinHandle<()>>,
     health: Option<HealthWatch>,
@@ -86,19 +83,10 @@ impl LocalWorld {
         let news = Arc::new(News { inputs: Mutex::default(), wake: setup.wake.clone() });
         let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let (messages, inbox) = channel();
-        let (log_dir, node) = (setup.log_dir.clone(), setup.node);
+        let node = setup.node;
         let mut keeper = Keeper::new(setup, inbox, bell.clone(), news.clone())?;
         let thread = std::thread::Builder::new().name("local-world".into()).spawn(move || keeper.run())?;
-        Ok(Self {
-            messages,
-            bell,
-            news,
-            log_dir,
-            node,
-            thread: Some(thread),
-            health: None,
-            kept_ill: Arc::default(),
-        })
+        Ok(Self { messages, bell, news, node, thread: Some(thread), health: None, kept_ill: Arc::default() })
     }
 
     /// Whatever is found in the run folder and is not among these is nobody's. It is ended and removed without a report;
@@ -123,12 +111,6 @@ impl LocalWorld {
         *locked(&self.kept_ill) = ill;
     }
 
-    /// Which devices are ill, by position in the inventory, besides those that are kept ill; all others are well.
-    pub fn report_health(&mut self, ill: Vec<Illness>) {
-        let ill = all_ill(&self.kept_ill, ill);
-        self.news.push(Input::DeviceHealth { node: self.node, ill });
-    }
-
     /// Watches the devices from now on, and reports those that fall ill or get well. Nothing happens where there is
     /// nothing that can be watched.
     ///
@@ -146,16 +128,6 @@ impl LocalWorld {
         let known = known.into_iter().filter(|one| !is_kept(one.device)).collect();
         let report = move |ill| news.push(Input::DeviceHealth { node, ill: all_ill(&kept, ill) });
         self.health = HealthWatch::start(inventory, nvidia_library, every, known, report);
-    }
-
-    /// Where the output of a worker goes.
-    pub fn log_path(&self, allocation: AllocationId, spec: &JobSpec, work: &Work, rank: u32) -> PathBuf {
-        crate::orders::log_path(&self.log_dir, allocation, spec, work, rank)
-    }
-
-    /// Where the output of a worker goes when nobody named a file.
-    pub fn default_log_path(log_dir: &Path, allocation: AllocationId, rank: u32) -> PathBuf {
-        launch::log_path(log_dir, allocation, rank)
     }
 
     fn send(&self, message: Message) {

@@ -1,6 +1,6 @@
 //! `consort nodes`: the machines, and whether they take work.
 
-use super::server::Server;
+use super::server::Look;
 use crate::failure::{Failure, one_line};
 use crate::screen::{Screen, print, print_json};
 use crate::table::Table;
@@ -20,15 +20,6 @@ pub struct Args {
     change: Option<Change>,
     #[command(flatten)]
     look: Look,
-}
-
-#[derive(clap::Args)]
-struct Look {
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    server: Server,
 }
 
 #[derive(clap::Subcommand)]

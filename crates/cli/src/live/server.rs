@@ -19,6 +19,17 @@ impl Server {
     }
 }
 
+/// What a command needs that has others below it: how to show, and whom to ask.
+#[derive(clap::Args)]
+pub struct Look {
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Whom to ask.
+    #[command(flatten)]
+    pub server: Server,
+}
+
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
         let sentence = error.to_string();

@@ -1,6 +1,6 @@
 //! `consort tenants`: who owns work, what they are promised and what they hold.
 
-use super::server::Server;
+use super::server::Look;
 use crate::failure::{Failure, one_line};
 use crate::numbers::decimal;
 use crate::screen::{Screen, print, print_json};
@@ -22,15 +22,6 @@ pub struct Args {
     change: Option<Change>,
     #[command(flatten)]
     look: Look,
-}
-
-#[derive(clap::Args)]
-struct Look {
-    /// Print JSON
-    #[arg(long)]
-    json: bool,
-    #[command(flatten)]
-    server: Server,
 }
 
 #[derive(clap::Subcommand)]

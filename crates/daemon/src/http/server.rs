@@ -16,7 +16,6 @@ pub(super) async fn status(State(desk): State<Arc<Desk>>) -> Result<Json<Status>
     let (gauges, hash) = desk.look(|scheduler, _| (rows::gauges(scheduler), scheduler.state_hash())).await?;
     let ended = desk.read(crate::journal::Shelf::ended_count).await?;
     let mut notes = desk.notes.clone();
-    notes.extend(desk.site.notes());
     if desk.meters.is_full() {
         notes.push("the disk of the journal is full and nothing new is accepted until there is room".into());
     }

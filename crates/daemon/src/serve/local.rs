@@ -321,10 +321,6 @@ impl Site for LocalSite {
         files.sort_by_key(|file| (file.stage, file.task, file.rank));
         files
     }
-
-    fn notes(&self) -> Vec<String> {
-        vec![]
-    }
 }
 
 /// Those that exist.
