@@ -19,8 +19,6 @@ use consort_types::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Longer than anything takes, on whatever machine.
-const PATIENCE: Span = Span::seconds(30);
 /// What gives no sign is looked at this often.
 const GLANCE: Span = Span(10_000_000);
 
@@ -123,7 +121,7 @@ impl<S: Stage> Play<S> {
 
     /// Goes on until something is so.
     pub fn until(&mut self, what: &str, mut is_so: impl FnMut(&Self) -> bool) {
-        let late = self.stage.now() + PATIENCE;
+        let late = self.stage.now() + S::PATIENCE;
         loop {
             self.turn(vec![]);
             if self.rollout.is_some() && is_so(self) {
@@ -147,7 +145,7 @@ impl<S: Stage> Play<S> {
 
     /// Goes on until the loop has died of what was ordered.
     pub fn until_crash(&mut self) {
-        let late = self.stage.now() + PATIENCE;
+        let late = self.stage.now() + S::PATIENCE;
         while self.rollout.is_some() {
             assert!(self.stage.now() < late, "it does not die; the world said {:#?}", self.news);
             self.pass(late);
@@ -172,7 +170,7 @@ impl<S: Stage> Play<S> {
     /// The loop dies, and its journal loses everything from the submission of this job on.
     pub fn lose_everything_since(&mut self, job: JobId) {
         self.crash();
-        let mut scheduler = Scheduler::new(self.policy.clone(), Capabilities::default());
+        let mut scheduler = Scheduler::new(self.policy.clone(), S::CAPABILITIES);
         let kept = self.journal.iter().take_while(|event| {
             scheduler.apply(event);
             scheduler.view().next_job() <= job
@@ -188,14 +186,14 @@ impl<S: Stage> Play<S> {
         if self.rollout.is_some() {
             return;
         }
-        let scheduler = Scheduler::recover(self.policy.clone(), Capabilities::default(), &self.journal);
+        let scheduler = Scheduler::recover(self.policy.clone(), S::CAPABILITIES, &self.journal);
         let desired: Vec<AllocationId> = scheduler.all_desires().iter().map(|one| one.allocation).collect();
         self.open_with(scheduler, &desired);
     }
 
     /// The same, and an allocation that is over according to the journal is desired to be gone once more.
     pub fn open_and_dismiss(&mut self, over: AllocationId) {
-        let scheduler = Scheduler::recover(self.policy.clone(), Capabilities::default(), &self.journal);
+        let scheduler = Scheduler::recover(self.policy.clone(), S::CAPABILITIES, &self.journal);
         let mut desired: Vec<AllocationId> =
             scheduler.all_desires().iter().map(|one| one.allocation).collect();
         desired.push(over);
@@ -212,9 +210,14 @@ impl<S: Stage> Play<S> {
         &self.rollout.as_ref().expect("it has not crashed").scheduler
     }
 
-    /// Devices in all.
+    /// Devices in all, of kinds that are given to whoever names none.
     pub fn devices(&self) -> u32 {
-        self.scheduler().view().usable_devices() as u32
+        let view = self.scheduler().view();
+        let kinds: Vec<&KindSpec> = view.kinds().map(|(_, spec)| spec).collect();
+        let is_plain = |device| !kinds[view.device(device).kind.index()].by_name;
+        let all = view.nodes().filter(|node| node.usable);
+        let all = all.flat_map(|node| (node.first.0..node.first.0 + node.devices).map(DeviceId));
+        all.filter(|&device| is_plain(device)).count() as u32
     }
 
     /// What the only ask of a job is doing; nothing once the job has ended.
@@ -261,7 +264,7 @@ impl<S: Stage> Play<S> {
     fn open_with(&mut self, scheduler: Scheduler, desired: &[AllocationId]) {
         assert!(self.rollout.is_none(), "nothing is opened twice at once");
         let world = self.stage.open(desired);
-        assert_eq!(world.capabilities(), Capabilities::default(), "so far every world can do everything");
+        assert_eq!(world.capabilities(), S::CAPABILITIES, "it says what its stage says of it");
         self.openings += 1;
         self.rollout = Some(Rollout::new(scheduler, Held::new(world)));
         self.tell();
@@ -277,7 +280,7 @@ impl<S: Stage> Play<S> {
         self.until("everything ends", |play| play.scheduler().view().living_count() == 0);
         self.count_workers();
         let state = self.scheduler().state_hash();
-        let again = Scheduler::recover(self.policy.clone(), Capabilities::default(), &self.journal);
+        let again = Scheduler::recover(self.policy.clone(), S::CAPABILITIES, &self.journal);
         assert_eq!(again.state_hash(), state, "the journal tells another story");
         for allocation in self.wide.keys() {
             assert_eq!(self.stage.crew(*allocation).unwrap_or_default().up, 0, "{allocation} is left");

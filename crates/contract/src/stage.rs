@@ -4,7 +4,7 @@
 //! Promises: small; everything that differs between worlds is behind it.
 //! Never: judges. A stage says what it sees, a case says what that means.
 
-use consort_types::{AllocationId, Input, JobId, JobSpec, Span, Time, World};
+use consort_types::{AllocationId, Capabilities, Input, JobId, JobSpec, Span, Time, World};
 use std::sync::Arc;
 
 /// How long work that ends by itself takes, more or less.
@@ -14,6 +14,12 @@ pub const WHILE: Span = Span(50_000_000);
 pub trait Stage {
     /// What is examined.
     type World: World;
+
+    /// What it is able to do.
+    const CAPABILITIES: Capabilities;
+
+    /// Longer than anything takes in it, on whatever machine.
+    const PATIENCE: Span = Span::seconds(30);
 
     /// The status that work ends with when it fails.
     const FAILURE: i32;

@@ -57,7 +57,7 @@ fn accepted(input: &Input) -> Told {
         Input::StartRefused { allocation: id, why } => {
             about("start-refused", id.ask.job, format!("job {} could not be started: {why}", id.ask))
         }
-        Input::Ended { allocation: id, outcome } => {
+        Input::Ended { allocation: id, outcome, .. } => {
             about("ended", id.ask.job, format!("job {} {outcome}, attempt {}", id.ask, id.attempt))
         }
     }

@@ -124,7 +124,7 @@ fn events() -> Vec<Event> {
         Input::Started(allocation()),
         Input::StartRefused { allocation: allocation(), why: "no such folder".into() },
     ];
-    inputs.extend(outcomes.map(|outcome| Input::Ended { allocation: allocation(), outcome }));
+    inputs.extend(outcomes.map(|outcome| Input::over(allocation(), outcome)));
     let facts = inputs.into_iter().map(Fact::Accepted).chain([Fact::Planned(plan)]);
     (1_700_000_000_000_000_000..).zip(facts).map(|(at, fact)| Event { at: Time(at), fact }).collect()
 }

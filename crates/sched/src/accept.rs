@@ -67,7 +67,8 @@ impl Scheduler {
                     |phase| matches!(phase, Phase::Starting | Phase::Releasing { ran_since: None, .. });
                 self.accept_news(*allocation, is_open, "starting")?
             }
-            Input::Ended { allocation, .. } => {
+            Input::Ended { allocation, why, .. } => {
+                why.as_ref().map_or(Ok(()), |why| text("the world's reason", why, 4096))?;
                 self.accept_news(*allocation, |phase| phase != Phase::Planned, "in the world")?
             }
         }

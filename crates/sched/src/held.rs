@@ -3,7 +3,7 @@
 //! Whoever owns a loop with a disk in the middle puts its world in here, commits what a turn gave, and only then hands
 //! over the desires and says which endings are settled.
 
-use consort_types::{Capabilities, Desired, Input, Refusal, Time, World};
+use consort_types::{Capabilities, Desired, DeviceId, Input, NodeId, NodeSpec, Refusal, Time, World};
 
 /// A world that is held back until a turn is on disk.
 pub struct Held<W> {
@@ -38,6 +38,10 @@ impl<W: World> World for Held<W> {
     fn observe(&mut self, now: Time, inputs: &mut Vec<Input>) {
         self.asked = true;
         self.world.observe(now, inputs);
+    }
+
+    fn joined(&mut self, node: NodeId, first: DeviceId, spec: &NodeSpec) {
+        self.world.joined(node, first, spec);
     }
 
     fn refused(&mut self, now: Time, input: &Input, refusal: &Refusal) {

@@ -50,6 +50,9 @@ impl<W: World> Rollout<W> {
     /// Puts the two together and tells the world everything desired.
     pub fn new(scheduler: Scheduler, mut world: W) -> Self {
         let now = scheduler.view().now();
+        for node in scheduler.view().nodes() {
+            world.joined(node.id, node.first, node.spec);
+        }
         let desires = scheduler.all_desires();
         if !desires.is_empty() {
             world.desire(now, &desires);
@@ -148,6 +151,12 @@ impl<W: World> Rollout<W> {
 
     fn commit(&mut self, event: Event, watch: &mut impl Watch) {
         self.scheduler.apply(&event);
+        if let Fact::Accepted(Input::NodeJoined(spec)) = &event.fact
+            && let Some(node) = self.scheduler.view().node(&spec.name)
+        {
+            let first = self.scheduler.state.cluster.nodes[node.index()].first;
+            self.world.joined(node, DeviceId(first), spec);
+        }
         watch.event(&event, &self.scheduler);
         if !self.scheduler.ended.is_empty() {
             self.scheduler.take_ended().into_iter().for_each(|ended| watch.ended(ended));

@@ -254,7 +254,7 @@ impl VirtualWorld {
         }
         self.live.remove(&id);
         self.workers.go(id);
-        self.say(now, Input::Ended { allocation: id, outcome }, inputs);
+        self.say(now, Input::over(id, outcome), inputs);
     }
 
     /// The workers of an allocation are gone because they were told to go.

@@ -61,6 +61,7 @@ impl Virtual {
 
 impl Stage for Virtual {
     type World = Window;
+    const CAPABILITIES: Capabilities = Capabilities::ALL;
     const FAILURE: i32 = 1;
 
     fn cluster(&self) -> Vec<Input> {

@@ -102,10 +102,18 @@ pub enum Input {
         allocation: AllocationId,
         /// How.
         outcome: Outcome,
+        /// What the world has to say about it, in its own words: `node n3 is down`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<Arc<str>>,
     },
 }
 
 impl Input {
+    /// The end of an allocation about which there is nothing more to say.
+    pub fn over(allocation: AllocationId, outcome: Outcome) -> Self {
+        Input::Ended { allocation, outcome, why: None }
+    }
+
     /// The allocation that is over, according to this. Whoever wrote it down tells the world that it is settled.
     pub fn ended(&self) -> Option<AllocationId> {
         match self {
@@ -137,6 +145,10 @@ pub enum Cause {
     OutOfMemory,
     /// The command does not exist or cannot be executed.
     NotRun,
+    /// A time limit that is not the job's own.
+    TimeLimit,
+    /// Somebody ended it where it ran, past us. It is not tried again: whoever did it meant it.
+    Cancelled,
 }
 
 /// How an allocation ended.
@@ -167,6 +179,10 @@ impl fmt::Display for Outcome {
             }
             Outcome::Failed { cause: Cause::OutOfMemory, .. } => f.write_str("ran out of memory"),
             Outcome::Failed { cause: Cause::NotRun, .. } => f.write_str("could not be run, its log says why"),
+            Outcome::Failed { cause: Cause::TimeLimit, .. } => {
+                f.write_str("ran into a time limit of the cluster")
+            }
+            Outcome::Failed { cause: Cause::Cancelled, .. } => f.write_str("was cancelled where it ran"),
             Outcome::Stopped => f.write_str("stopped"),
         }
     }

@@ -45,4 +45,4 @@ pub use refusal::{Refusal, Rule};
 pub use tenant::{QueueSpec, Quota, TenantSpec};
 pub use time::{Span, Time};
 pub use work::{Command, Grace, Limits, Output, StageWork, Work, Works};
-pub use world::{Capabilities, Desired, Wanted, World};
+pub use world::{Capabilities, Desired, Grain, Wanted, World};

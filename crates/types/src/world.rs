@@ -3,7 +3,8 @@
 //! A world compares what is desired with what is, makes it so, and reports what it observes. It never consumes a
 //! queue of commands that a crash could lose: after a crash it is simply told everything desired once more.
 
-use crate::id::AllocationId;
+use crate::cluster::NodeSpec;
+use crate::id::{AllocationId, DeviceId, NodeId};
 use crate::input::Input;
 use crate::plan::Placement;
 use crate::refusal::Refusal;
@@ -34,12 +35,29 @@ pub struct Capabilities {
     pub preempts: bool,
     /// Whether a part of a device can be granted.
     pub shares: bool,
+    /// How exactly a placement is followed.
+    pub grain: Grain,
+}
+
+impl Capabilities {
+    /// Of a world that can do everything.
+    pub const ALL: Capabilities = Capabilities { preempts: true, shares: true, grain: Grain::Device };
 }
 
 impl Default for Capabilities {
     fn default() -> Self {
-        Self { preempts: true, shares: true }
+        Self::ALL
     }
+}
+
+/// How exactly a placement is followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Grain {
+    /// The very devices that were granted are used.
+    Device,
+    /// So many devices of each kind on each node: which of them, the world picks itself. Its nodes therefore have no
+    /// islands that could be asked for.
+    Node,
 }
 
 /// Where work really happens, or is imagined to.
@@ -55,6 +73,10 @@ pub trait World {
 
     /// Appends what the world has to say at `now`, in the order in which it happened.
     fn observe(&mut self, now: Time, inputs: &mut Vec<Input>);
+
+    /// What the scheduler calls a node that joined, and its first device; the others follow in order. Told whenever one
+    /// joins, and for all nodes when the two are put together.
+    fn joined(&mut self, _node: NodeId, _first: DeviceId, _spec: &NodeSpec) {}
 
     /// What it said about the end of these is safe on disk: nothing of them need be kept.
     fn settled(&mut self, _ended: &[AllocationId]) {}

@@ -155,7 +155,7 @@ fn all_ill(kept: &Mutex<Vec<Illness>>, seen: Vec<Illness>) -> Vec<Illness> {
 
 impl World for LocalWorld {
     fn capabilities(&self) -> Capabilities {
-        Capabilities { preempts: true, shares: true }
+        Capabilities::default()
     }
 
     fn desire(&mut self, _now: Time, changes: &[Desired]) {

@@ -549,7 +549,7 @@ fn news_of_allocations_is_fenced_by_the_attempt() {
     let mut s = house();
     let id = starting(&mut s);
     let ignored = "news about it is ignored";
-    let ended = |allocation| Input::Ended { allocation, outcome: Outcome::Succeeded };
+    let ended = |allocation| Input::over(allocation, Outcome::Succeeded);
     let refused = |allocation| Input::StartRefused { allocation, why: "no".into() };
     let all = |id| [Input::Started(id), ended(id), refused(id)];
     let of = |attempt| AllocationId { attempt, ..id };
@@ -591,7 +591,7 @@ fn the_world_has_no_news_of_what_it_was_never_told() {
     s.apply(&Event { at: NOW, fact: Fact::Planned(plan) });
     let promised = starting(&mut s);
     let promised = AllocationId { ask: AskId::whole(JobId(2)), ..promised };
-    let ended = Input::Ended { allocation: promised, outcome: Outcome::Stopped };
+    let ended = Input::over(promised, Outcome::Stopped);
     let subject = format!("allocation {promised} is not in the world");
     no(&s, ended, Rule::Stale, &subject, "news about it is ignored");
 }
@@ -615,6 +615,6 @@ fn jobs_are_cancelled_paused_and_resumed_in_the_right_state() {
     let again = "submit it again when it has ended";
     no(&s, Input::Pause(job), Rule::WrongState, "job 1 is ending", again);
     no(&s, Input::Resume(job), Rule::WrongState, "job 1 is ending", again);
-    say(&mut s, Input::Ended { allocation: id, outcome: Outcome::Stopped });
+    say(&mut s, Input::over(id, Outcome::Stopped));
     no(&s, Input::Cancel(job), Rule::NotThere, "job 1 has already ended", done);
 }

@@ -95,10 +95,10 @@ impl Chronicle {
             Input::StartRefused { allocation, why } => {
                 self.say(at, format!("{} was refused: {why}", self.attempt(*allocation)));
             }
-            Input::Ended { allocation, outcome: Outcome::Succeeded } => {
+            Input::Ended { allocation, outcome: Outcome::Succeeded, .. } => {
                 self.success = Some((*allocation, at));
             }
-            Input::Ended { allocation, outcome } => {
+            Input::Ended { allocation, outcome, .. } => {
                 self.say(at, format!("{} {outcome}", self.attempt(*allocation)));
             }
             Input::NodeJoined(spec) => {

@@ -106,5 +106,5 @@ pub(super) fn faults(dice: &mut Dice) -> Faults {
 }
 
 pub(super) fn capabilities(dice: &mut Dice) -> Capabilities {
-    Capabilities { preempts: dice.chance(0.9), shares: dice.chance(0.9) }
+    Capabilities { preempts: dice.chance(0.9), shares: dice.chance(0.9), grain: Grain::Device }
 }

@@ -210,7 +210,7 @@ impl Trouble {
         let input = match self.dice.below(3) {
             0 => Input::Started(allocation),
             1 => Input::StartRefused { allocation, why: "a lie".into() },
-            _ => Input::Ended { allocation, outcome: Outcome::Succeeded },
+            _ => Input::over(allocation, Outcome::Succeeded),
         };
         self.count("news of a wrong attempt");
         let shown = super::words::input(&input);
@@ -253,10 +253,7 @@ impl Trouble {
             3 => Input::NodeFenced(node),
             4 => Input::ForeignUse { node, shares: vec![] },
             5 => Input::ForeignUse { node: NodeId(0), shares: vec![1001; 3] },
-            6 => Input::Ended {
-                allocation: nobody,
-                outcome: Outcome::Failed { code: i32::MIN, cause: Cause::Exit },
-            },
+            6 => Input::over(nobody, Outcome::Failed { code: i32::MIN, cause: Cause::Exit }),
             _ => Input::Configure(Settings::default()),
         };
         self.count("nonsense");

@@ -32,7 +32,7 @@ pub(super) fn input(input: &Input) -> String {
         }
         Input::Started(id) => format!("started {id}"),
         Input::StartRefused { allocation, .. } => format!("start refused {allocation}"),
-        Input::Ended { allocation, outcome } => format!("ended {allocation}: {outcome}"),
+        Input::Ended { allocation, outcome, .. } => format!("ended {allocation}: {outcome}"),
         other => format!("{other:?}"),
     }
 }

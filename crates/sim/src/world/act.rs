@@ -68,7 +68,7 @@ impl Request {
             Request::Refused(attempt) => {
                 Input::StartRefused { allocation: attempt.of(job), why: "the node could not start it".into() }
             }
-            Request::Ended(attempt, outcome) => Input::Ended { allocation: attempt.of(job), outcome },
+            Request::Ended(attempt, outcome) => Input::over(attempt.of(job), outcome),
         }
     }
 }

@@ -143,7 +143,7 @@ impl VirtualWorld {
             None if self.nodes.is_over(id) => {} // it is gone already, and that news is on its way
             None => {
                 // Never heard of it: say so.
-                let over = Input::Ended { allocation: id, outcome: Outcome::Stopped };
+                let over = Input::over(id, Outcome::Stopped);
                 let number = self.nodes.keep(over);
                 self.later(now + self.delays.stop, Happening::Heard(number));
             }

@@ -86,8 +86,8 @@ impl Keeper {
         }
         let id = allocation.id;
         self.tell(match outcome::judge(ends, allocation.gone_is_desired, allocation.released) {
-            Some(outcome) => Input::Ended { allocation: id, outcome },
-            None if allocation.told_started => Input::Ended { allocation: id, outcome: Outcome::Stopped },
+            Some(outcome) => Input::over(id, outcome),
+            None if allocation.told_started => Input::over(id, Outcome::Stopped),
             None => Input::StartRefused { allocation: id, why: why(allocation) },
         });
     }

@@ -7,8 +7,8 @@ use consort_agent::launch::{ShimProgram, Sight, Slot, allocation_name};
 use consort_contract::{Crew, Part, Stage, stage::WHILE};
 use consort_local::{LocalWorld, Setup};
 use consort_types::{
-    AllocationId, AskId, Command, Grace, Input, JobId, JobSpec, Limits, NodeId, Output, QueueSpec, Settings,
-    Span, StageWork, TenantSpec, Time, Work, Works, World,
+    AllocationId, AskId, Capabilities, Command, Grace, Input, JobId, JobSpec, Limits, NodeId, Output,
+    QueueSpec, Settings, Span, StageWork, TenantSpec, Time, Work, Works, World,
 };
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -87,6 +87,7 @@ impl Machine {
 
 impl Stage for Machine {
     type World = LocalWorld;
+    const CAPABILITIES: Capabilities = Capabilities::ALL;
     const FAILURE: i32 = 3;
 
     fn cluster(&self) -> Vec<Input> {

@@ -76,7 +76,7 @@ impl Past {
         self.apply(Event { at: self.now, fact: Fact::Planned(plan) });
         let allocation = AllocationId { ask: AskId::whole(job), attempt: 1 };
         self.say(Input::Started(allocation));
-        self.say(Input::Ended { allocation, outcome: Outcome::Succeeded });
+        self.say(Input::over(allocation, Outcome::Succeeded));
     }
 
     fn commit(&mut self, journal: &mut Journal) -> Result<(), Failure> {
