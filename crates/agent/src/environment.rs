@@ -18,7 +18,7 @@ mod masks;
 mod slurm;
 mod team;
 
-pub use team::{Misfit, Team, Worker};
+pub use team::{Misfit, Team, Worker, port};
 
 use crate::launch::allocation_name;
 use consort_types::{Form, WHOLE, Work};

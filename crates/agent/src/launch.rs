@@ -14,9 +14,11 @@
 //! Never: waits for a worker, and never starts one itself: only a shim does, under the lock of its slot.
 
 mod order;
+mod output;
 mod slot;
 
 pub use order::{LogOrder, Order};
+pub use output::output_path;
 pub use slot::{Sight, Slot, allocation_name, allocation_of, log_path};
 
 use std::io;

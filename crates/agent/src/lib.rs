@@ -12,6 +12,7 @@
 //! | [`status`] | what a shim writes down, and the lock that makes it the only one |
 //! | [`process`] | which process is which, and what is left of one |
 //! | [`telemetry`], [`health`] | what devices are doing, and which of them must not be used |
+//! | [`words`] | reasons that the scheduler takes |
 //! | [`crash`] | places at which tests may kill the daemon |
 //!
 //! Two invariants hold everything else up. *An attempt is never run twice*: a shim starts its worker only under the
@@ -28,3 +29,4 @@ pub mod process;
 pub mod shim;
 pub mod status;
 pub mod telemetry;
+pub mod words;

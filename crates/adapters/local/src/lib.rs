@@ -17,8 +17,6 @@ mod allocation;
 mod keeper;
 mod orders;
 mod outcome;
-mod words;
 mod world;
 
-pub use orders::log_path;
 pub use world::{LocalWorld, Setup};

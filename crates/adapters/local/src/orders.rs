@@ -10,7 +10,6 @@ use consort_agent::environment::{Team, environment};
 use consort_agent::launch::{self, LogOrder, Order};
 use consort_agent::process;
 use consort_types::{AllocationId, JobId, JobSpec, Placement, Work, Works};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What a job runs. It never changes, so that it need not be read again for each of its tasks.
@@ -60,7 +59,7 @@ pub(crate) fn make(
             soft_files,
             grace: work.grace.clone(),
             log: LogOrder {
-                path: log_path(&setup.log_dir, allocation, spec, work, worker.rank),
+                path: launch::output_path(&setup.log_dir, allocation, spec, work, worker.rank),
                 rotate_bytes: work.output.rotate_bytes,
                 keep: work.output.keep,
                 named: work.output.path.is_some(),
@@ -69,60 +68,4 @@ pub(crate) fn make(
         });
     }
     Ok(orders)
-}
-
-/// Where the output of a worker goes: where its owner said, or below the folder of logs.
-pub fn log_path(log_dir: &Path, allocation: AllocationId, spec: &JobSpec, work: &Work, rank: u32) -> PathBuf {
-    let Some(pattern) = &work.output.path else { return launch::log_path(log_dir, allocation, rank) };
-    let ask = allocation.ask;
-    let indices = work.stages.get(usize::from(ask.stage)).map_or(&[][..], |stage| &stage.indices);
-    let task = indices.get(ask.task as usize).copied().unwrap_or(ask.task);
-    let mut path = String::new();
-    let mut letters = pattern.chars();
-    while let Some(letter) = letters.next() {
-        if letter != '%' {
-            path.push(letter);
-            continue;
-        }
-        match letters.next() {
-            Some('j') => path.push_str(&ask.job.0.to_string()),
-            // A name is no place to hide a path in.
-            Some('x') => path.push_str(&spec.name.replace('/', "_")),
-            Some('a') => path.push_str(&task.to_string()),
-            Some('t') => path.push_str(&rank.to_string()),
-            Some('%') => path.push('%'),
-            Some(other) => path.extend(['%', other]),
-            None => path.push('%'),
-        }
-    }
-    Path::new(&work.workdir).join(path)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use consort_types::{AskId, Command, Grace, Limits, Output, Shape, StageWork};
-
-    #[test]
-    fn patterns_name_job_task_and_rank() {
-        let spec = JobSpec::gang("a/b", 1, Shape::any());
-        let stage = StageWork { commands: vec![Command::Program(vec![])], indices: vec![4, 7] };
-        let mut work = Work {
-            stages: vec![stage],
-            workdir: "/data".into(),
-            env: vec![],
-            inherited: vec![],
-            grace: Grace::default(),
-            limits: Limits::default(),
-            output: Output::default(),
-        };
-        let id = AllocationId { ask: AskId { job: JobId(12), stage: 0, task: 1 }, attempt: 2 };
-        let mut path = |pattern: Option<&str>| {
-            work.output.path = pattern.map(str::to_owned);
-            log_path(Path::new("/logs"), id, &spec, &work, 3).display().to_string()
-        };
-        assert_eq!(path(None), "/logs/12/0.1#2.w3.log");
-        assert_eq!(path(Some("out-%j-%x-%a-%t.txt")), "/data/out-12-a_b-7-3.txt");
-        assert_eq!(path(Some("/tmp/%%%q%")), "/tmp/%%q%");
-    }
 }

@@ -6,10 +6,10 @@
 //! Never: ends a worker because this value is dropped: workers outlive the daemon, and the next world finds them.
 
 use crate::keeper::{Keeper, Message};
-use crate::words;
 use consort_agent::discover::Inventory;
 use consort_agent::health::HealthWatch;
 use consort_agent::launch::ShimProgram;
+use consort_agent::words;
 use consort_types::{AllocationId, Capabilities, Desired, Illness, Input, NodeId, Time, Works, World};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;

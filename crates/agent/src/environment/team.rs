@@ -154,7 +154,7 @@ fn count_together(workers: &mut [Worker], inventory: &Inventory) {
     }
 }
 
-/// Below the ports that systems hand out themselves. Two gangs at a time rarely meet, and a restart gets another one.
-fn port(allocation: AllocationId) -> u16 {
+/// Where the first worker of an allocation is expected to listen: below the ports that systems hand out themselves. Two gangs at a time rarely meet, and a restart gets another one.
+pub fn port(allocation: AllocationId) -> u16 {
     20_000 + (Digest::of(&allocation) % 12_000) as u16
 }

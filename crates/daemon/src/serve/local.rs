@@ -311,7 +311,7 @@ impl Site for LocalSite {
                 }
                 looks += 1;
                 let allocation = AllocationId { ask: AskId { job, stage, task }, attempt: 1 };
-                let path = consort_local::log_path(&self.log_dir, allocation, spec, work, rank);
+                let path = consort_agent::launch::output_path(&self.log_dir, allocation, spec, work, rank);
                 // Several may write to one file; it is read once.
                 let file = || LogFile { stage, task, attempt: 1, rank, path: path.clone() };
                 looked_for.entry(path.clone()).or_insert_with(file);

@@ -6,8 +6,8 @@
 
 use super::Keeper;
 use crate::allocation::{Allocation, State};
-use crate::{outcome, words};
-use consort_agent::crash;
+use crate::outcome;
+use consort_agent::{crash, words};
 use consort_types::{AllocationId, Input, Outcome};
 
 impl Keeper {

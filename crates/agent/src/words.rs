@@ -8,7 +8,7 @@
 const LONGEST: usize = 4000;
 
 /// The same words in one line that can be printed, cut where they get too long.
-pub(crate) fn printable(words: &str) -> String {
+pub fn printable(words: &str) -> String {
     let clean = |letter: char| if letter.is_control() { ' ' } else { letter };
     let mut line: String = words.trim().chars().map(clean).collect();
     let end = (0..=LONGEST.min(line.len())).rev().find(|&end| line.is_char_boundary(end));

@@ -1,0 +1,182 @@
+//! The state of one attempt in Slurm.
+//!
+//! ```text
+//!              found by its tag
+//!          ┌───────────────────────────┐
+//!          │                           ▼
+//! wanted ──┴─ not there: submitted ─▶ in Slurm ─▶ over
+//!    └── refused, or gone is desired before it was submitted ──▲
+//! ```
+//! For: what the keeper has to remember between two looks.
+//! Promises: everything here can be told again from Slurm and the shared folder; only what was already reported is known
+//! here alone.
+//! Never: talks to anybody.
+
+use crate::shapes::Job;
+use consort_types::{AllocationId, DeviceId, Grace, Placement};
+use std::time::Instant;
+
+/// One attempt.
+pub(crate) struct Attempt {
+    pub id: AllocationId,
+    /// Absent for one of which only its going is desired.
+    pub placement: Option<Placement>,
+    pub grace: Grace,
+    pub state: State,
+    pub told_started: bool,
+    /// Nobody waits for a report any more.
+    pub forgotten: bool,
+    pub gone_is_desired: bool,
+    /// Why it is taken back although it is desired.
+    pub refused: Option<String>,
+    pub leaving: Option<Leaving>,
+    pub done: bool,
+}
+
+/// Where it is.
+pub(crate) enum State {
+    /// It has to be submitted.
+    Wanted {
+        not_before: Instant,
+        /// It may have been submitted already: look for its tag first.
+        search: bool,
+    },
+    /// Slurm has it.
+    InSlurm {
+        job: u64,
+        /// Since when we know.
+        since: Instant,
+        /// What Slurm last said of it and of its parts.
+        rows: Vec<Job>,
+        /// In how many looks Slurm did not know it.
+        missing: u32,
+    },
+    /// Nothing of it is left.
+    Over,
+}
+
+/// It is on its way out.
+pub(crate) struct Leaving {
+    /// Since when.
+    pub since: Instant,
+    /// When its workers were asked to go.
+    pub asked: Option<Instant>,
+    /// When Slurm was last told to end it.
+    pub cancelled: Option<Instant>,
+}
+
+/// States in which nothing of a job is left.
+const FINAL: &[&str] = &[
+    "BOOT_FAIL",
+    "CANCELLED",
+    "COMPLETED",
+    "DEADLINE",
+    "FAILED",
+    "LAUNCH_FAILED",
+    "NODE_FAIL",
+    "OUT_OF_MEMORY",
+    "PREEMPTED",
+    "REVOKED",
+    "TIMEOUT",
+];
+
+/// What Slurm's rows about one job come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sight {
+    /// It waits for Slurm to start it.
+    Pending,
+    /// It runs, or is being ended.
+    Up,
+    /// It is over.
+    Over,
+}
+
+/// What a job of one or more parts does, all in all.
+pub(crate) fn sight(rows: &[Job]) -> Sight {
+    let is_over = |row: &Job| row.is(FINAL) && !row.is(&["COMPLETING"]);
+    let is_pending = |row: &Job| {
+        row.is(&["PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "CONFIGURING"])
+    };
+    if rows.iter().all(is_over) {
+        Sight::Over
+    } else if rows.iter().any(|row| is_pending(row) && !row.is(&["COMPLETING"])) {
+        Sight::Pending
+    } else {
+        Sight::Up
+    }
+}
+
+/// The row that speaks for all: the part that something happened to, else the first.
+pub(crate) fn speaker(rows: &[Job]) -> Option<&Job> {
+    let telling = ["OUT_OF_MEMORY", "NODE_FAIL", "TIMEOUT", "PREEMPTED", "BOOT_FAIL", "DEADLINE"];
+    let found = telling.iter().find_map(|word| rows.iter().find(|row| row.is(&[word])));
+    found.or_else(|| rows.iter().min_by_key(|row| row.id))
+}
+
+impl Attempt {
+    pub fn new(id: AllocationId, state: State) -> Self {
+        Self {
+            id,
+            placement: None,
+            grace: Grace::default(),
+            state,
+            told_started: false,
+            forgotten: false,
+            gone_is_desired: false,
+            refused: None,
+            leaving: None,
+            done: false,
+        }
+    }
+
+    /// Its number in Slurm.
+    pub fn job(&self) -> Option<u64> {
+        match self.state {
+            State::InSlurm { job, .. } => Some(job),
+            _ => None,
+        }
+    }
+
+    /// Its devices.
+    pub fn devices(&self) -> impl Iterator<Item = DeviceId> + '_ {
+        self.placement.iter().flat_map(|placement| &placement.grants).map(|grant| grant.device)
+    }
+
+    /// Something is going to happen to it soon.
+    pub fn is_restless(&self) -> bool {
+        match &self.state {
+            State::InSlurm { rows, .. } => {
+                self.leaving.is_some() || rows.is_empty() || sight(rows) != Sight::Up
+            }
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(id: u64, state: &[&str]) -> Job {
+        Job { id, state: state.iter().map(|&word| word.into()).collect(), ..Job::default() }
+    }
+
+    #[test]
+    fn parts_are_seen_as_one() {
+        assert_eq!(sight(&[row(1, &["PENDING"])]), Sight::Pending);
+        assert_eq!(sight(&[row(1, &["RUNNING"]), row(2, &["PENDING"])]), Sight::Pending);
+        assert_eq!(sight(&[row(1, &["RUNNING"]), row(2, &["RUNNING"])]), Sight::Up);
+        assert_eq!(sight(&[row(1, &["COMPLETED"]), row(2, &["COMPLETING", "COMPLETED"])]), Sight::Up);
+        assert_eq!(sight(&[row(1, &["COMPLETING"])]), Sight::Up);
+        assert_eq!(sight(&[row(1, &["COMPLETED"]), row(2, &["CANCELLED"])]), Sight::Over);
+        assert_eq!(sight(&[row(1, &["SUSPENDED"])]), Sight::Up);
+        assert_eq!(sight(&[row(1, &["FAILED", "REQUEUED"])]), Sight::Over);
+    }
+
+    #[test]
+    fn the_part_that_something_happened_to_speaks() {
+        let rows = [row(1, &["CANCELLED"]), row(2, &["NODE_FAIL"])];
+        assert_eq!(speaker(&rows).unwrap().id, 2);
+        assert_eq!(speaker(&[row(5, &["FAILED"]), row(4, &["COMPLETED"])]).unwrap().id, 4);
+    }
+}

@@ -1,0 +1,74 @@
+//! What those who look can read without asking the keeper: how Slurm is reached, what it says of our jobs, and whether
+//! it answers.
+
+use crate::engine::About;
+use crate::world::locked;
+use consort_types::AllocationId;
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// The board.
+pub struct Board {
+    about: About,
+    written: Mutex<Written>,
+}
+
+#[derive(Default)]
+struct Written {
+    attempts: BTreeMap<AllocationId, String>,
+    away: Option<(Instant, String)>,
+    polled: Option<(Instant, Duration)>,
+    nodes: usize,
+}
+
+impl Board {
+    pub(crate) fn new(about: About) -> Self {
+        Self { about, written: Mutex::default() }
+    }
+
+    /// How Slurm is reached.
+    pub fn about(&self) -> &About {
+        &self.about
+    }
+
+    /// What Slurm last said of an attempt: `Slurm job 12 is pending: Resources`.
+    pub fn attempt(&self, id: AllocationId) -> Option<String> {
+        locked(&self.written).attempts.get(&id).cloned()
+    }
+
+    /// Since when Slurm does not answer, and in what way.
+    pub fn away(&self) -> Option<(Duration, String)> {
+        let written = locked(&self.written);
+        written.away.as_ref().map(|(since, words)| (since.elapsed(), words.clone()))
+    }
+
+    /// How long ago all nodes and jobs were looked at, how long that took, and how many nodes there are.
+    pub fn polled(&self) -> Option<(Duration, Duration, usize)> {
+        let written = locked(&self.written);
+        written.polled.map(|(at, took)| (at.elapsed(), took, written.nodes))
+    }
+
+    pub(crate) fn tell(&self, id: AllocationId, words: Option<String>) {
+        let mut written = locked(&self.written);
+        match words {
+            Some(words) => drop(written.attempts.insert(id, words)),
+            None => drop(written.attempts.remove(&id)),
+        }
+    }
+
+    pub(crate) fn answered(&self) {
+        locked(&self.written).away = None;
+    }
+
+    pub(crate) fn silent(&self, words: &str) {
+        let mut written = locked(&self.written);
+        let since = written.away.as_ref().map_or_else(Instant::now, |(since, _)| *since);
+        written.away = Some((since, words.to_owned()));
+    }
+
+    pub(crate) fn looked(&self, took: Duration, nodes: usize) {
+        let mut written = locked(&self.written);
+        (written.polled, written.nodes) = (Some((Instant::now(), took)), nodes);
+    }
+}

@@ -1,0 +1,242 @@
+//! What the scheduler was told about nodes, and what has changed since.
+//!
+//! For: thousands of nodes are looked at again and again, and only what is new is said.
+//! Promises: the cost of one look is that of reading the answer. Work of ours is not foreign use, whichever of the two was
+//! seen first. A node whose devices are others than before is given up and joins again; one of which only the place or
+//! the features changed does so once it runs nothing of ours.
+//! Never: counts positions of devices as Slurm does: Slurm picks them itself, so only their number means anything.
+
+use crate::cluster::{Condition, Found};
+use consort_types::{DeviceId, Illness, Input, NodeId, NodeSpec, WHOLE};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// What becomes of work on a node that an administrator drains.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnDrain {
+    /// It is ended with grace and begins again elsewhere.
+    #[default]
+    Move,
+    /// It may finish.
+    Finish,
+}
+
+/// What the scheduler believes of one node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Belief {
+    /// Nothing of ours can be running there.
+    pub fenced: bool,
+    /// Not heard of.
+    pub silent: bool,
+    /// Takes no new work.
+    pub closed: bool,
+    /// Devices that must not be used, if they all are for the same reason.
+    pub ill: Option<Arc<str>>,
+    /// Thousandths in foreign hands, by device.
+    pub foreign: Vec<u16>,
+}
+
+/// One node.
+#[derive(Clone, Debug)]
+struct Member {
+    id: NodeId,
+    first: u32,
+    spec: NodeSpec,
+    belief: Belief,
+    /// It was said to join; what the scheduler makes of it comes back.
+    joining: bool,
+}
+
+/// All nodes.
+#[derive(Clone, Debug, Default)]
+pub struct Census {
+    members: BTreeMap<String, Member>,
+    kinds: BTreeSet<String>,
+    /// New nodes that were said to join.
+    new: BTreeSet<String>,
+    on_drain: OnDrain,
+}
+
+impl Census {
+    /// Of a cluster that nobody knows yet.
+    pub fn new(on_drain: OnDrain) -> Self {
+        Self { on_drain, ..Self::default() }
+    }
+
+    /// What the scheduler calls a node that joined.
+    pub fn joined(&mut self, id: NodeId, first: DeviceId, spec: &NodeSpec) {
+        self.new.remove(&spec.name);
+        self.kinds.extend(spec.devices.iter().map(|group| group.kind.clone()));
+        let devices: u32 = spec.devices.iter().map(|group| group.count).sum();
+        let belief = Belief { foreign: vec![0; devices as usize], ..Belief::default() };
+        let member = Member { id, first: first.0, spec: spec.clone(), belief, joining: false };
+        self.members.insert(spec.name.clone(), member);
+    }
+
+    /// What the scheduler believes of a node, where it was there before us.
+    pub fn believe(&mut self, name: &str, belief: Belief) {
+        if let Some(member) = self.members.get_mut(name) {
+            member.belief = belief;
+        }
+    }
+
+    /// Something we said was not believed: the scheduler knows better how the node is.
+    pub fn refused(&mut self, input: &Input) {
+        let by_id = |id: NodeId| move |member: &&mut Member| member.id == id;
+        match input {
+            Input::NodeReturned(id) | Input::NodeFenced(id) => {
+                if let Some(member) = self.members.values_mut().find(by_id(*id)) {
+                    member.belief.fenced = true;
+                }
+            }
+            Input::NodeJoined(spec) => {
+                self.new.remove(&spec.name);
+                if let Some(member) = self.members.get_mut(&spec.name) {
+                    (member.joining, member.belief.fenced) = (false, false);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The node of a device, its kind, and its name.
+    pub fn locate(&self, device: DeviceId) -> Option<(&str, &str)> {
+        let member = self.members.values().find(|member| {
+            let end = member.first + member.belief.foreign.len() as u32;
+            (member.first..end).contains(&device.0)
+        })?;
+        let mut position = device.0 - member.first;
+        for group in &member.spec.devices {
+            match position.checked_sub(group.count) {
+                None => return Some((&member.spec.name, &group.kind)),
+                Some(rest) => position = rest,
+            }
+        }
+        None
+    }
+
+    /// What is new. `ours` are all devices that work of ours may hold, or held until just now.
+    pub fn compare(&mut self, found: &[Found], ours: &BTreeSet<DeviceId>) -> Vec<Input> {
+        let mut inputs = vec![];
+        for kind in crate::cluster::kinds(found) {
+            if self.kinds.insert(kind.name.clone()) {
+                inputs.push(Input::SetKind(kind));
+            }
+        }
+        for node in found {
+            match self.members.get_mut(&node.spec.name) {
+                Some(member) => member.compare(node, ours, self.on_drain, &mut inputs),
+                None if node.condition == Condition::Down => {}
+                None if self.new.insert(node.spec.name.clone()) => {
+                    inputs.push(Input::NodeJoined(node.spec.clone()));
+                }
+                None => {}
+            }
+        }
+        let there: BTreeSet<&str> = found.iter().map(|node| node.spec.name.as_str()).collect();
+        for (name, member) in &mut self.members {
+            if !there.contains(name.as_str()) && !member.belief.fenced && !member.joining {
+                member.belief.fenced = true;
+                inputs.push(Input::NodeFenced(member.id));
+            }
+        }
+        inputs
+    }
+}
+
+impl Member {
+    fn compare(
+        &mut self,
+        found: &Found,
+        ours: &BTreeSet<DeviceId>,
+        on_drain: OnDrain,
+        inputs: &mut Vec<Input>,
+    ) {
+        if self.joining {
+            return;
+        }
+        match (&found.condition, self.belief.fenced) {
+            (Condition::Down, true) => return,
+            (Condition::Down, false) => return self.fence(inputs),
+            (_, true) => {
+                self.joining = true;
+                return inputs.push(Input::NodeJoined(found.spec.clone()));
+            }
+            _ => {}
+        }
+        let holds = ours.range(DeviceId(self.first)..DeviceId(self.first + self.size())).next().is_some();
+        if found.spec.devices != self.spec.devices || (found.spec != self.spec && !holds) {
+            return self.fence(inputs); // and joins with the next look
+        }
+        match (found.condition == Condition::Silent, self.belief.silent) {
+            (true, false) => inputs.push(Input::NodeSilent(self.id)),
+            (false, true) => inputs.push(Input::NodeReturned(self.id)),
+            _ => {}
+        }
+        self.belief.silent = found.condition == Condition::Silent;
+        if !self.belief.silent {
+            self.close(&found.condition, on_drain, inputs);
+        }
+        let foreign = self.foreign(found, ours);
+        if foreign != self.belief.foreign {
+            inputs.push(Input::ForeignUse { node: self.id, shares: foreign.clone() });
+            self.belief.foreign = foreign;
+        }
+    }
+
+    fn fence(&mut self, inputs: &mut Vec<Input>) {
+        inputs.push(Input::NodeFenced(self.id));
+        self.belief = Belief { fenced: true, closed: self.belief.closed, ..Belief::default() };
+        self.belief.foreign = vec![0; self.spec.devices.iter().map(|group| group.count as usize).sum()];
+    }
+
+    fn close(&mut self, condition: &Condition, on_drain: OnDrain, inputs: &mut Vec<Input>) {
+        let why = match condition {
+            Condition::Closed(why) => Some(why),
+            _ => None,
+        };
+        if on_drain == OnDrain::Finish {
+            match (why.is_some(), self.belief.closed) {
+                (true, false) => inputs.push(Input::Drain(self.id)),
+                (false, true) => inputs.push(Input::Undrain(self.id)),
+                _ => {}
+            }
+            self.belief.closed = why.is_some();
+            return;
+        }
+        let why: Option<Arc<str>> = why.map(|why| crate::words::printable(why).into());
+        if why != self.belief.ill {
+            let ill = |why: &Arc<str>| {
+                (0..self.size()).map(|device| Illness { device, why: why.clone() }).collect()
+            };
+            let ill = why.as_ref().map_or(vec![], ill);
+            inputs.push(Input::DeviceHealth { node: self.id, ill });
+            self.belief.ill = why;
+        }
+    }
+
+    fn size(&self) -> u32 {
+        self.belief.foreign.len() as u32
+    }
+
+    /// What is used and not by us, on positions that nobody of ours holds, from the last one down.
+    fn foreign(&self, found: &Found, ours: &BTreeSet<DeviceId>) -> Vec<u16> {
+        let mut shares = vec![0; self.size() as usize];
+        let mut first = 0;
+        for group in &self.spec.devices {
+            let positions = first..first + group.count;
+            first += group.count;
+            let is_ours = |position: &u32| ours.contains(&DeviceId(self.first + position));
+            let used = found.used.get(&group.kind).copied().unwrap_or(0);
+            let held = positions.clone().filter(is_ours).count() as u32;
+            let foreign = used.saturating_sub(held);
+            for position in positions.rev().filter(|position| !is_ours(position)).take(foreign as usize) {
+                shares[position as usize] = WHOLE;
+            }
+        }
+        shares
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+use super::*;
+use consort_types::DeviceGroup;
+
+fn spec(name: &str, count: u32) -> NodeSpec {
+    let group = |kind: &str, count| DeviceGroup { kind: kind.into(), count, island: 0 };
+    NodeSpec { name: name.into(), domains: vec![], devices: vec![group("a100", count), group("cpu", 2)] }
+}
+
+fn found(name: &str, used: u32, condition: Condition) -> Found {
+    Found {
+        spec: spec(name, 4),
+        condition,
+        address: name.into(),
+        used: BTreeMap::from([("a100".into(), used)]),
+        resources: BTreeMap::new(),
+    }
+}
+
+fn census() -> Census {
+    let mut census = Census::new(OnDrain::Move);
+    census.joined(NodeId(0), DeviceId(0), &spec("n1", 4));
+    census.joined(NodeId(1), DeviceId(6), &spec("n2", 4));
+    census
+}
+
+fn both(one: Condition, other: Condition) -> [Found; 2] {
+    [found("n1", 0, one), found("n2", 0, other)]
+}
+
+fn ours(devices: &[u32]) -> BTreeSet<DeviceId> {
+    devices.iter().copied().map(DeviceId).collect()
+}
+
+#[test]
+fn nothing_new_is_nothing_said() {
+    let mut census = census();
+    assert_eq!(census.compare(&both(Condition::Up, Condition::Up), &ours(&[])), []);
+}
+
+#[test]
+fn work_of_ours_is_not_foreign() {
+    let mut census = census();
+    let used = [found("n1", 3, Condition::Up), found("n2", 0, Condition::Up)];
+    let shares = |shares: &[u16]| Input::ForeignUse { node: NodeId(0), shares: shares.into() };
+    assert_eq!(census.compare(&used, &ours(&[0, 3])), [shares(&[0, 0, 1000, 0, 0, 0])]);
+    assert_eq!(census.compare(&used, &ours(&[0, 3])), []);
+    assert_eq!(census.compare(&used, &ours(&[0, 1, 3])), [shares(&[0; 6])]);
+    assert_eq!(census.compare(&used, &ours(&[])), [shares(&[0, 1000, 1000, 1000, 0, 0])]);
+    assert_eq!(census.compare(&used, &ours(&[0, 1, 2, 3])), [shares(&[0; 6])], "more than is used");
+}
+
+#[test]
+fn a_node_goes_and_comes_back() {
+    let mut census = census();
+    let none = ours(&[]);
+    let silent = both(Condition::Silent, Condition::Up);
+    assert_eq!(census.compare(&silent, &none), [Input::NodeSilent(NodeId(0))]);
+    assert_eq!(census.compare(&silent, &none), []);
+    assert_eq!(census.compare(&both(Condition::Up, Condition::Up), &none), [Input::NodeReturned(NodeId(0))]);
+    let down = both(Condition::Down, Condition::Up);
+    assert_eq!(census.compare(&down, &none), [Input::NodeFenced(NodeId(0))]);
+    assert_eq!(census.compare(&down, &none), []);
+    let up = both(Condition::Up, Condition::Up);
+    assert_eq!(census.compare(&up, &none), [Input::NodeJoined(spec("n1", 4))]);
+    assert_eq!(census.compare(&up, &none), [], "not twice before it is answered");
+    census.joined(NodeId(0), DeviceId(0), &spec("n1", 4));
+    assert_eq!(census.compare(&up, &none), []);
+}
+
+#[test]
+fn a_node_that_the_scheduler_gave_up_itself_joins_again() {
+    let mut census = census();
+    let none = ours(&[]);
+    census.compare(&both(Condition::Silent, Condition::Up), &none);
+    let back = census.compare(&both(Condition::Up, Condition::Up), &none);
+    census.refused(&back[0]);
+    assert_eq!(
+        census.compare(&both(Condition::Up, Condition::Up), &none),
+        [Input::NodeJoined(spec("n1", 4))]
+    );
+}
+
+#[test]
+fn a_drained_node_says_why() {
+    let mut census = census();
+    let drained = both(Condition::Closed("drained in Slurm: fan".into()), Condition::Up);
+    let said = census.compare(&drained, &ours(&[]));
+    let [Input::DeviceHealth { node: NodeId(0), ill }] = &said[..] else { panic!("{said:?}") };
+    assert_eq!((ill.len(), &*ill[0].why), (6, "drained in Slurm: fan"));
+    assert_eq!(census.compare(&drained, &ours(&[])), []);
+    let well = Input::DeviceHealth { node: NodeId(0), ill: vec![] };
+    assert_eq!(census.compare(&both(Condition::Up, Condition::Up), &ours(&[])), [well]);
+    census.on_drain = OnDrain::Finish;
+    assert_eq!(census.compare(&drained, &ours(&[])), [Input::Drain(NodeId(0))]);
+    assert_eq!(census.compare(&both(Condition::Up, Condition::Up), &ours(&[])), [Input::Undrain(NodeId(0))]);
+}
+
+#[test]
+fn new_gone_and_changed_nodes() {
+    let mut census = census();
+    let mut three = both(Condition::Up, Condition::Up).to_vec();
+    three.push(found("n3", 0, Condition::Up));
+    assert_eq!(census.compare(&three, &ours(&[])), [Input::NodeJoined(spec("n3", 4))]);
+    assert_eq!(census.compare(&three, &ours(&[])), []);
+    census.joined(NodeId(2), DeviceId(12), &spec("n3", 4));
+    three.pop();
+    assert_eq!(census.compare(&three, &ours(&[])), [Input::NodeFenced(NodeId(2))]);
+    // A device less: the node is given up, and joins as it is now.
+    three[0].spec = spec("n1", 3);
+    assert_eq!(census.compare(&three, &ours(&[0])), [Input::NodeFenced(NodeId(0))]);
+    assert_eq!(census.compare(&three, &ours(&[])), [Input::NodeJoined(spec("n1", 3))]);
+    // Another place: when it runs nothing.
+    three[1].spec.domains = vec!["s1".into()];
+    assert_eq!(census.compare(&three, &ours(&[6])), []);
+    assert_eq!(census.compare(&three, &ours(&[])), [Input::NodeFenced(NodeId(1))]);
+}
+
+#[test]
+fn a_kind_nobody_knew_is_declared_first() {
+    let mut census = census();
+    let mut nodes = both(Condition::Up, Condition::Up).to_vec();
+    let mut new = found("n9", 0, Condition::Up);
+    new.spec.devices[0].kind = "h200".into();
+    nodes.push(new.clone());
+    let said = census.compare(&nodes, &ours(&[]));
+    assert!(
+        matches!(&said[..], [Input::SetKind(kind), Input::NodeJoined(_)] if kind.name == "h200"),
+        "{said:?}"
+    );
+}

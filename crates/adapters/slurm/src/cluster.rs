@@ -1,0 +1,216 @@
+//! Nodes of Slurm as the scheduler is to know them.
+//!
+//! For: names, generic resources, features, switches and states become kinds, nodes and conditions.
+//! Promises: a pure function of Slurm's answer. A resource without a type is known by its name; what only stands for a
+//! part of a device, or for none, is left out.
+//! Never: says that a node is gone because something about it could not be read.
+
+use crate::gres::{self, Gres};
+use crate::shapes::Node;
+use crate::topology::Topology;
+use consort_types::{DeviceGroup, KindSpec, NodeSpec};
+use std::collections::BTreeMap;
+
+/// What processors are called.
+pub const CPU: &str = "cpu";
+
+/// Resources that are no devices of their own.
+const NO_DEVICES: &[&str] = &["mps", "shard", "craynetwork", "bandwidth", "tmpdisk", "nic"];
+
+/// How Slurm's answer is read.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    /// Only nodes of this partition.
+    pub partition: String,
+    /// Whether processors can be asked for as devices.
+    pub cpus: bool,
+    /// Where nodes are.
+    pub topology: Topology,
+}
+
+/// How a node is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// Takes work.
+    Up,
+    /// Takes no new work, for this reason.
+    Closed(String),
+    /// Slurm has not heard of it for a while.
+    Silent,
+    /// Slurm has given it up: it runs nothing there any more, as far as it knows.
+    Down,
+}
+
+/// One node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// As it joins.
+    pub spec: NodeSpec,
+    /// How it is.
+    pub condition: Condition,
+    /// Where it can be reached.
+    pub address: String,
+    /// Devices in anybody's hands, by kind.
+    pub used: BTreeMap<String, u32>,
+    /// What Slurm calls each kind that it has.
+    pub resources: BTreeMap<String, (String, String)>,
+}
+
+/// All nodes of the partition, in Slurm's order.
+pub fn find(nodes: &[Node], reading: &Reading) -> Vec<Found> {
+    let is_ours = |node: &&Node| node.partitions.iter().any(|name| *name == reading.partition);
+    nodes.iter().filter(is_ours).map(|node| found(node, reading)).collect()
+}
+
+fn found(node: &Node, reading: &Reading) -> Found {
+    let devices = devices(&node.gres);
+    let mut groups: Vec<DeviceGroup> = vec![];
+    for gres in &devices {
+        match groups.iter_mut().find(|group| group.kind == gres.kind()) {
+            Some(group) => group.count += gres.count, // one type, listed by socket
+            None => groups.push(DeviceGroup { kind: gres.kind().into(), count: gres.count, island: 0 }),
+        }
+    }
+    let mut used: BTreeMap<String, u32> = BTreeMap::new();
+    for gres in self::devices(&node.gres_used) {
+        *used.entry(gres.kind().into()).or_default() += gres.count;
+    }
+    if reading.cpus && node.cpus > 0 {
+        groups.push(DeviceGroup { kind: CPU.into(), count: node.cpus.min(60_000) as u32, island: 0 });
+        used.insert(CPU.into(), node.alloc_cpus.min(60_000) as u32);
+    }
+    let resources =
+        devices.iter().map(|gres| (gres.kind().to_owned(), (gres.name.clone(), gres.kind.clone())));
+    Found {
+        spec: NodeSpec {
+            name: node.name.clone(),
+            domains: reading.topology.path(&node.name),
+            devices: groups,
+        },
+        condition: condition(node),
+        address: if node.address.is_empty() { node.name.clone() } else { node.address.clone() },
+        used,
+        resources: resources.collect(),
+    }
+}
+
+fn devices(line: &str) -> Vec<Gres> {
+    let mut all = gres::parse(line);
+    all.retain(|gres| !NO_DEVICES.contains(&gres.name.as_str()) && gres.count > 0);
+    all
+}
+
+/// How a node is, from Slurm's words for it.
+pub fn condition(node: &Node) -> Condition {
+    // Asleep is not down: Slurm wakes it for whoever is sent there.
+    let asleep = node.is(&["POWERED_DOWN", "POWER_DOWN", "POWERING_DOWN"]) && !node.is(&["POWER_DRAIN"]);
+    if node.is(&["DOWN", "ERROR", "FUTURE"]) || (node.is(&["UNKNOWN"]) && !asleep) {
+        return Condition::Down;
+    }
+    if node.is(&["NOT_RESPONDING", "NO_RESPOND"]) && !asleep {
+        return Condition::Silent;
+    }
+    const CLOSED: [(&str, &str); 8] = [
+        ("DRAIN", "drained in Slurm"),
+        ("DRAINED", "drained in Slurm"),
+        ("DRAINING", "drained in Slurm"),
+        ("FAIL", "failing in Slurm"),
+        ("FAILING", "failing in Slurm"),
+        ("INVALID_REG", "not as Slurm has it in its configuration"),
+        ("MAINTENANCE", "under maintenance in Slurm"),
+        ("REBOOT_ISSUED", "being rebooted by Slurm"),
+    ];
+    match CLOSED.iter().find(|(word, _)| node.is(&[word])) {
+        Some((_, words)) if node.reason.trim().is_empty() => Condition::Closed((*words).into()),
+        Some((_, words)) => Condition::Closed(format!("{words}: {}", node.reason.trim())),
+        None => Condition::Up,
+    }
+}
+
+/// All kinds that these nodes have. Processors are for those who name them, where there is anything else.
+pub fn kinds(found: &[Found]) -> Vec<KindSpec> {
+    let mut names: Vec<&str> = vec![];
+    for group in found.iter().flat_map(|node| &node.spec.devices) {
+        if !names.contains(&group.kind.as_str()) {
+            names.push(&group.kind);
+        }
+    }
+    let has_others = names.iter().any(|name| *name != CPU);
+    let kind = |name: &&str| KindSpec { by_name: *name == CPU && has_others, ..KindSpec::named(*name) };
+    names.iter().map(kind).collect()
+}
+
+/// What an administrator should know.
+pub fn notes(nodes: &[Node], found: &[Found]) -> Vec<String> {
+    let mut notes = vec![];
+    let untyped: Vec<&str> = nodes
+        .iter()
+        .filter(|node| found.iter().any(|found| found.spec.name == node.name))
+        .filter(|node| devices(&node.gres).iter().any(|gres| gres.kind.is_empty()))
+        .map(|node| node.name.as_str())
+        .collect();
+    if !untyped.is_empty() {
+        notes.push(format!(
+            "{} has generic resources without a type, known by their name alone: give them a Type in gres.conf to tell models apart",
+            crate::names::compress(untyped)
+        ));
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(fields: &str) -> Node {
+        serde_json::from_str(&format!("{{{fields}}}")).unwrap()
+    }
+
+    #[test]
+    fn resources_become_devices() {
+        let reading = Reading { partition: "p".into(), cpus: true, ..Reading::default() };
+        let node = node(
+            r#""name": "n1", "partitions": ["p"], "cpus": 8, "alloc_cpus": 3, "address": "10.0.0.1",
+               "gres": "gpu:a100:2(S:0),gpu:a100:2(S:1),gpu:v100:1,shard:8,fpga:2", "gres_used": "gpu:a100:3(IDX:0-2),gpu:v100:0(IDX:N/A),fpga:1""#,
+        );
+        let found = find(&[node.clone(), Node { partitions: vec![], ..node.clone() }], &reading);
+        assert_eq!(found.len(), 1);
+        let groups: Vec<String> =
+            found[0].spec.devices.iter().map(|group| format!("{} {}", group.count, group.kind)).collect();
+        assert_eq!(groups, ["4 a100", "1 v100", "2 fpga", "8 cpu"]);
+        assert_eq!(
+            found[0].used,
+            BTreeMap::from([("a100".into(), 3), ("cpu".into(), 3), ("fpga".into(), 1)])
+        );
+        assert_eq!(found[0].resources["fpga"], ("fpga".into(), String::new()));
+        assert_eq!(found[0].address, "10.0.0.1");
+        let kinds = kinds(&found);
+        assert!(kinds.iter().all(|kind| kind.by_name == (kind.name == CPU)));
+        assert!(notes(&[node], &found)[0].starts_with("n1 has generic resources without a type"));
+    }
+
+    #[test]
+    fn a_cluster_of_processors_alone() {
+        let reading = Reading { partition: "p".into(), cpus: true, ..Reading::default() };
+        let found = find(&[node(r#""name": "n1", "partitions": "p", "cpus": 8"#)], &reading);
+        assert!(!kinds(&found)[0].by_name);
+    }
+
+    #[test]
+    fn conditions() {
+        let is = |state: &str, flags: &str| {
+            condition(&node(&format!(r#""state": "{state}", "state_flags": [{flags}], "reason": "bad fan""#)))
+        };
+        assert_eq!(is("idle", ""), Condition::Up);
+        assert_eq!(is("mixed", ""), Condition::Up);
+        assert_eq!(is("allocated", "\"COMPLETING\""), Condition::Up);
+        assert_eq!(is("idle", "\"DRAIN\""), Condition::Closed("drained in Slurm: bad fan".into()));
+        assert_eq!(is("down", "\"DRAIN\",\"NOT_RESPONDING\""), Condition::Down);
+        assert_eq!(is("mixed", "\"NOT_RESPONDING\""), Condition::Silent);
+        assert_eq!(is("idle", "\"CLOUD\",\"POWERED_DOWN\""), Condition::Up);
+        assert_eq!(
+            is("idle", "\"INVALID_REG\",\"DRAIN\""),
+            Condition::Closed("drained in Slurm: bad fan".into())
+        );
+    }
+}

@@ -1,0 +1,151 @@
+//! What comes of an attempt, from how Slurm says its job ended.
+//!
+//! For: one place that decides, and a table of tests beside it.
+//! Promises: looks only at Slurm's last word, at what the job itself wrote down, and at whether its going was desired; so
+//! a daemon that comes back decides the same. Whatever was not the work's own doing is told in words.
+//! Never: blames the work for what Slurm, an administrator or we did to it.
+
+use consort_types::{Cause, Outcome};
+
+/// How Slurm says that a job ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastWord {
+    /// Its number.
+    pub job: u64,
+    /// `COMPLETED`, `FAILED`, `TIMEOUT`; empty when Slurm does not know it any more.
+    pub state: String,
+    /// The exit status as a shell would tell it.
+    pub code: i32,
+    /// How often Slurm began it anew.
+    pub restarts: u64,
+}
+
+/// What the job wrote down at its end, in its own folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The status of the first worker that failed, or 0.
+    pub code: i32,
+    /// The command could not be run at all.
+    pub not_run: bool,
+}
+
+/// The status of a script that found that it had begun before.
+pub const BEGUN_BEFORE: i32 = 75;
+/// The status of a script that could not see its folder.
+pub const NO_FOLDER: i32 = 72;
+
+/// What comes of it, and what there is to say about that.
+pub fn judge(last: &LastWord, record: Option<&Record>, gone_is_desired: bool) -> (Outcome, Option<String>) {
+    let job = last.job;
+    let done = record.is_some_and(|record| record.code == 0);
+    if last.state == "COMPLETED" || (last.state.is_empty() && done) {
+        return (Outcome::Succeeded, None);
+    }
+    if gone_is_desired {
+        return (Outcome::Stopped, None);
+    }
+    let said = |words: String| Some(words);
+    let failed = |code, cause| Outcome::Failed { code, cause };
+    match last.state.as_str() {
+        _ if last.restarts > 0 => (Outcome::Stopped, said(format!("Slurm requeued its job {job}"))),
+        "OUT_OF_MEMORY" => (
+            failed(137, Cause::OutOfMemory),
+            said(format!("Slurm ended job {job} because it used more memory than it was given")),
+        ),
+        "TIMEOUT" | "DEADLINE" => (
+            failed(143, Cause::TimeLimit),
+            said(format!("Slurm's own time limit for job {job} was reached; look at the partition's MaxTime")),
+        ),
+        "CANCELLED" => {
+            (failed(143, Cause::Cancelled), said(format!("somebody cancelled job {job} in Slurm")))
+        }
+        "PREEMPTED" => (Outcome::Stopped, said(format!("Slurm preempted job {job} for one of its own"))),
+        "NODE_FAIL" => (Outcome::Stopped, said(format!("Slurm lost a node of job {job}"))),
+        "BOOT_FAIL" => (Outcome::Stopped, said(format!("a node of job {job} did not boot"))),
+        "REVOKED" => (Outcome::Stopped, said(format!("Slurm took job {job} back"))),
+        "" if record.is_none() => {
+            (Outcome::Stopped, said(format!("Slurm no longer knows job {job}, and it left no word")))
+        }
+        _ => match record {
+            Some(Record { not_run: true, code }) => (failed(*code, Cause::NotRun), None),
+            // Signals that a worker died of look like this to a shell.
+            Some(Record { code: code @ 129..=192, .. }) => (failed(*code, Cause::Signal), None),
+            Some(Record { code, .. }) => (failed(*code, Cause::Exit), None),
+            None if last.code == BEGUN_BEFORE => {
+                (Outcome::Stopped, said(format!("Slurm began job {job} a second time; it was not run twice")))
+            }
+            None if last.code == NO_FOLDER => (
+                failed(NO_FOLDER, Cause::NotRun),
+                said("the shared folder cannot be written on the node: is it on a file system that all nodes have?".into()),
+            ),
+            // Trying it again at once would end the same way, without end: that is what retries are counted for.
+            None => (
+                failed(last.code.max(1), Cause::NotRun),
+                said(format!("Slurm's job {job} broke off with status {} before the work began", last.code)),
+            ),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn word(state: &str, code: i32) -> LastWord {
+        LastWord { job: 7, state: state.into(), code, restarts: 0 }
+    }
+
+    fn record(code: i32) -> Option<Record> {
+        Some(Record { code, not_run: false })
+    }
+
+    fn outcome(state: &str, code: i32, record: Option<Record>, gone: bool) -> Outcome {
+        judge(&word(state, code), record.as_ref(), gone).0
+    }
+
+    #[test]
+    fn done_is_done_however_late_somebody_wanted_it_gone() {
+        assert_eq!(outcome("COMPLETED", 0, record(0), false), Outcome::Succeeded);
+        assert_eq!(outcome("COMPLETED", 0, None, true), Outcome::Succeeded);
+        assert_eq!(outcome("", 0, record(0), false), Outcome::Succeeded, "Slurm forgot it, it did not");
+    }
+
+    #[test]
+    fn what_was_desired_is_nobodys_fault() {
+        for state in ["CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", ""] {
+            assert_eq!(outcome(state, 1, record(143), true), Outcome::Stopped, "{state}");
+        }
+    }
+
+    #[test]
+    fn the_work_is_to_blame_for_what_it_did() {
+        let failed = |code, cause| Outcome::Failed { code, cause };
+        assert_eq!(outcome("FAILED", 3, record(3), false), failed(3, Cause::Exit));
+        assert_eq!(outcome("FAILED", 137, record(137), false), failed(137, Cause::Signal));
+        let not_run = Some(Record { code: 127, not_run: true });
+        assert_eq!(outcome("FAILED", 127, not_run, false), failed(127, Cause::NotRun));
+        assert_eq!(outcome("OUT_OF_MEMORY", 0, record(137), false), failed(137, Cause::OutOfMemory));
+        assert_eq!(outcome("", 0, record(4), false), failed(4, Cause::Exit));
+    }
+
+    #[test]
+    fn what_slurm_or_others_did_is_told() {
+        for (state, code, words) in [
+            ("TIMEOUT", 0, "Slurm's own time limit for job 7"),
+            ("CANCELLED", 15, "somebody cancelled job 7"),
+            ("NODE_FAIL", 0, "lost a node of job 7"),
+            ("PREEMPTED", 0, "preempted job 7"),
+            ("", 0, "no longer knows job 7"),
+            ("FAILED", 75, "second time"),
+            ("FAILED", 72, "shared folder"),
+            ("FAILED", 1, "broke off with status 1 before"),
+        ] {
+            let (outcome, why) = judge(&word(state, code), None, false);
+            assert!(why.as_ref().is_some_and(|why| why.contains(words)), "{state}: {why:?}");
+            assert_ne!(outcome, Outcome::Succeeded);
+        }
+        let requeued = LastWord { restarts: 1, ..word("CANCELLED", 0) };
+        let (outcome, why) = judge(&requeued, None, false);
+        assert_eq!((outcome, why.as_deref()), (Outcome::Stopped, Some("Slurm requeued its job 7")));
+    }
+}

@@ -1,0 +1,415 @@
+//! The one thread that talks to Slurm.
+//!
+//! For: everything that may wait (submissions, looks, cancels) happens here, one thing after another.
+//! Promises: each attempt is advanced by one function that may be called at any time and as often as one likes; it looks
+//! at what is, compares with what is wanted, and does the next thing. Slurm is asked as often as is worth it: what is
+//! about to change is looked at soon, everything else in one sweep, and never for more than a tenth of the time.
+//! Never: trusts its memory over Slurm where the two could differ.
+
+mod advance;
+mod pace;
+mod submit;
+
+use crate::attempt::{Attempt, State};
+use crate::board::Board;
+use crate::census::Census;
+use crate::cluster::{self, Found};
+use crate::engine::{Engine, Trouble};
+use crate::folder::Folder;
+use crate::shapes::Job;
+use crate::world::{News, Setup};
+use consort_agent::launch::{allocation_name, allocation_of};
+use consort_types::*;
+use pace::Pace;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::{Duration, Instant};
+
+/// What the world hands over.
+pub(crate) enum Message {
+    Desire(Vec<Desired>),
+    Forget(AllocationId),
+    Joined(NodeId, DeviceId, NodeSpec),
+    Refused(Input),
+    /// End what is not among these; the sender is dropped when it is gone.
+    Clear(BTreeSet<AllocationId>, Sender<()>),
+    /// End everything; the sender is dropped when it is gone.
+    Halt(Sender<()>),
+    Quit,
+}
+
+/// How often the folder is looked at for signs while something runs.
+const SIGNS: Duration = Duration::from_millis(50);
+
+/// The thread's own state.
+pub(crate) struct Keeper {
+    engine: Box<dyn Engine>,
+    setup: Setup,
+    folder: Folder,
+    census: Census,
+    inbox: Receiver<Message>,
+    news: Arc<News>,
+    board: Arc<Board>,
+    attempts: BTreeMap<AllocationId, Attempt>,
+    /// Jobs that were found under our tag and that nobody has asked about yet.
+    found: BTreeMap<AllocationId, u64>,
+    /// Nodes as they were last seen, by name.
+    nodes: BTreeMap<String, Found>,
+    /// Devices of attempts that ended since nodes were last looked at.
+    just_freed: BTreeSet<DeviceId>,
+    /// Looks at everything.
+    sweep: Pace,
+    /// Looks at what is about to change.
+    glance: Pace,
+    signs_at: Instant,
+    /// What was last found out about a job: the tasks of one array come one after another.
+    known: Option<submit::Known>,
+    /// Those whose end somebody waits for.
+    awaited: Vec<(Vec<AllocationId>, Sender<()>)>,
+}
+
+impl Keeper {
+    pub fn new(
+        engine: Box<dyn Engine>,
+        mut setup: Setup,
+        folder: Folder,
+        census: Census,
+        inbox: Receiver<Message>,
+        news: Arc<News>,
+        board: Arc<Board>,
+    ) -> Result<Self, Trouble> {
+        let sweep = Pace::new(setup.poll, Duration::from_secs(60), 10);
+        let glance = Pace::new(Duration::from_millis(50), Duration::from_secs(2), 4);
+        setup.shared = folder.shared().to_path_buf();
+        let mut keeper = Self {
+            engine,
+            setup,
+            folder,
+            census,
+            inbox,
+            news,
+            board,
+            attempts: BTreeMap::new(),
+            found: BTreeMap::new(),
+            nodes: BTreeMap::new(),
+            just_freed: BTreeSet::new(),
+            sweep,
+            glance,
+            signs_at: Instant::now(),
+            known: None,
+            awaited: vec![],
+        };
+        let nodes = keeper.engine.nodes()?;
+        keeper.see_nodes(&nodes);
+        let jobs = keeper.engine.jobs()?;
+        keeper.found = keeper.tagged(&jobs);
+        Ok(keeper)
+    }
+
+    pub fn run(&mut self) {
+        loop {
+            let pause = self.pause();
+            let first = match self.inbox.recv_timeout(pause) {
+                Ok(message) => Some(message),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            let mut messages: Vec<Message> = first.into_iter().collect();
+            messages.extend(self.inbox.try_iter());
+            for message in messages {
+                if matches!(message, Message::Quit) {
+                    return;
+                }
+                self.take(message);
+            }
+            self.turn();
+            let is_over = |id: &AllocationId| self.attempts.get(id).is_none_or(|found| found.done);
+            self.awaited.retain(|(all, _)| !all.iter().all(is_over));
+        }
+    }
+
+    /// Until something is due.
+    fn pause(&self) -> Duration {
+        let now = Instant::now();
+        let mut at = self.sweep.at();
+        if self.attempts.values().any(Attempt::is_restless) {
+            at = at.min(self.glance.at());
+        }
+        for attempt in self.attempts.values() {
+            match &attempt.state {
+                State::Wanted { not_before, .. } => at = at.min((*not_before).max(self.sweep.not_before())),
+                State::InSlurm { .. } => at = at.min(self.signs_at + SIGNS),
+                State::Over => {}
+            }
+        }
+        at.saturating_duration_since(now).max(Duration::from_millis(1))
+    }
+
+    fn turn(&mut self) {
+        let now = Instant::now();
+        if now >= self.signs_at + SIGNS && self.attempts.values().any(|one| one.job().is_some()) {
+            self.signs_at = now;
+            self.read_signs();
+        }
+        if now >= self.sweep.at() {
+            self.sweep();
+        } else if now >= self.glance.at() && self.attempts.values().any(Attempt::is_restless) {
+            self.glance();
+        }
+        let unsettled = |attempt: &&Attempt| {
+            let is_wanted = matches!(attempt.state, State::Wanted { not_before, .. } if not_before <= now);
+            is_wanted || attempt.leaving.is_some()
+        };
+        let ids: Vec<AllocationId> = self.attempts.values().filter(unsettled).map(|one| one.id).collect();
+        for id in ids {
+            self.advance(id);
+        }
+    }
+
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::Desire(changes) => {
+                for Desired { allocation, wanted } in changes {
+                    match wanted {
+                        Wanted::Run(placement) => self.run_desired(allocation, placement),
+                        Wanted::Gone => self.gone_desired(allocation),
+                    }
+                }
+            }
+            Message::Forget(id) => self.forget(id),
+            Message::Joined(node, first, spec) => {
+                self.census.joined(node, first, &spec);
+                if let Some(at) = self.setup.beliefs.iter().position(|(name, _)| *name == spec.name) {
+                    let (name, belief) = self.setup.beliefs.swap_remove(at);
+                    self.census.believe(&name, belief);
+                }
+            }
+            Message::Refused(input) => self.census.refused(&input),
+            Message::Clear(desired, gone) => {
+                let others = self.clear(&desired);
+                self.awaited.push((others, gone));
+            }
+            Message::Halt(gone) => {
+                let all: Vec<AllocationId> = self.attempts.keys().copied().collect();
+                all.iter().for_each(|&id| self.gone_desired(id));
+                self.awaited.push((all, gone));
+            }
+            Message::Quit => {}
+        }
+    }
+
+    fn run_desired(&mut self, id: AllocationId, placement: Placement) {
+        if self.attempts.contains_key(&id) {
+            return;
+        }
+        let state = self.state_of(id);
+        let mut attempt = Attempt::new(id, state);
+        attempt.placement = Some(placement);
+        self.attempts.insert(id, attempt);
+        self.advance(id);
+    }
+
+    fn gone_desired(&mut self, id: AllocationId) {
+        if !self.attempts.contains_key(&id) {
+            let state = self.state_of(id);
+            self.attempts.insert(id, Attempt::new(id, state));
+        }
+        if let Some(attempt) = self.attempts.get_mut(&id) {
+            attempt.gone_is_desired = true;
+        }
+        self.advance(id);
+    }
+
+    fn forget(&mut self, id: AllocationId) {
+        match self.attempts.get_mut(&id) {
+            Some(attempt) if !attempt.done => {
+                (attempt.forgotten, attempt.gone_is_desired) = (true, true);
+                self.advance(id);
+            }
+            _ => {
+                self.attempts.remove(&id);
+                self.folder.remove(id);
+            }
+        }
+    }
+
+    /// Where an attempt is that nobody has asked about before.
+    fn state_of(&mut self, id: AllocationId) -> State {
+        let now = Instant::now();
+        let job = self.found.remove(&id).or_else(|| self.folder.noted(id));
+        if let Some(job) = job {
+            return State::InSlurm { job, since: now, rows: vec![], missing: 0 };
+        }
+        if self.folder.begun(id) {
+            // Slurm has forgotten it, and its number was never noted: what it wrote down is all there is.
+            return State::InSlurm { job: 0, since: now, rows: vec![], missing: 1 };
+        }
+        match self.folder.intended(id) {
+            // A submission of somebody who died may still be under way.
+            Some(ago) => {
+                let not_before = now + self.engine.straggles().saturating_sub(ago);
+                State::Wanted { not_before, search: true }
+            }
+            None => State::Wanted { not_before: now, search: false },
+        }
+    }
+
+    /// Whoever is there and is not desired is nobody's.
+    fn clear(&mut self, desired: &BTreeSet<AllocationId>) -> Vec<AllocationId> {
+        let there: BTreeSet<AllocationId> = self.found.keys().copied().chain(self.folder.all()).collect();
+        let is_other = |id: &&AllocationId| !desired.contains(id) && !self.attempts.contains_key(id);
+        let others: Vec<AllocationId> = there.iter().filter(is_other).copied().collect();
+        for &id in &others {
+            let state = self.state_of(id);
+            let mut attempt = Attempt::new(id, state);
+            (attempt.gone_is_desired, attempt.forgotten) = (true, true);
+            self.attempts.insert(id, attempt);
+            self.advance(id);
+        }
+        others
+    }
+
+    fn read_signs(&mut self) {
+        if self.folder.signs().iter().any(|id| self.attempts.contains_key(id)) {
+            self.glance.hurry();
+            self.glance();
+        }
+    }
+
+    /// Looks at all nodes and all jobs.
+    fn sweep(&mut self) {
+        let began = Instant::now();
+        let seen = self.engine.nodes().and_then(|nodes| Ok((nodes, self.engine.jobs()?)));
+        self.sweep.done(began.elapsed(), seen.is_ok());
+        let (nodes, jobs) = match seen {
+            Ok(seen) => seen,
+            Err(trouble) => return self.board.silent(trouble.words()),
+        };
+        self.board.answered();
+        self.see_nodes(&nodes);
+        let found: Vec<Found> = self.nodes.values().cloned().collect();
+        // In Slurm's order, so that ids are given in an order that people recognise.
+        let mut in_order: Vec<Found> = vec![];
+        for node in &nodes {
+            in_order.extend(found.iter().find(|one| one.spec.name == node.name).cloned());
+        }
+        let mut ours: BTreeSet<DeviceId> =
+            self.attempts.values().filter(|one| !one.done).flat_map(Attempt::devices).collect();
+        ours.append(&mut self.just_freed);
+        for input in self.census.compare(&in_order, &ours) {
+            self.news.push(input);
+        }
+        self.end_strays(&jobs);
+        let ids: Vec<u64> = self.attempts.values().filter_map(Attempt::job).collect();
+        self.absorb(&ids, &jobs);
+        self.board.looked(began.elapsed(), self.nodes.len());
+        self.glance.done(began.elapsed(), true);
+    }
+
+    fn see_nodes(&mut self, nodes: &[crate::shapes::Node]) {
+        let found = cluster::find(nodes, &self.setup.reading);
+        self.nodes = found.into_iter().map(|node| (node.spec.name.clone(), node)).collect();
+    }
+
+    /// Looks at jobs that are about to change.
+    fn glance(&mut self) {
+        let began = Instant::now();
+        let ids: Vec<u64> = self.attempts.values().filter(|one| !one.done).filter_map(Attempt::job).collect();
+        let restless: Vec<u64> =
+            self.attempts.values().filter(|one| one.is_restless()).filter_map(Attempt::job).collect();
+        let ids = if restless.is_empty() { ids } else { restless };
+        if ids.is_empty() {
+            return;
+        }
+        match self.engine.look(&ids) {
+            Ok(jobs) => {
+                self.board.answered();
+                self.glance.done(began.elapsed(), true);
+                self.absorb(&ids, &jobs);
+            }
+            Err(trouble) => {
+                self.board.silent(trouble.words());
+                self.glance.done(began.elapsed(), false);
+            }
+        }
+    }
+
+    /// What Slurm says of these jobs. Those it does not mention it does not know.
+    fn absorb(&mut self, asked: &[u64], jobs: &[Job]) {
+        let asked: BTreeSet<u64> = asked.iter().copied().collect();
+        let mut rows: BTreeMap<u64, Vec<&Job>> = BTreeMap::new();
+        for job in jobs {
+            let leader = if job.whole > 0 { job.whole } else { job.id };
+            if asked.contains(&leader) {
+                rows.entry(leader).or_default().push(job);
+            }
+        }
+        let mut changed = vec![];
+        for attempt in self.attempts.values_mut() {
+            let State::InSlurm { job, rows: known, missing, .. } = &mut attempt.state else { continue };
+            if !asked.contains(job) {
+                continue;
+            }
+            match rows.get(job) {
+                Some(now) => {
+                    *missing = 0;
+                    *known = now.iter().map(|&row| row.clone()).collect();
+                }
+                None => *missing += 1,
+            }
+            changed.push(attempt.id);
+        }
+        for id in changed {
+            self.advance(id);
+        }
+    }
+
+    /// Jobs under our tag that nobody desires: the number of a first part by attempt.
+    fn tagged(&self, jobs: &[Job]) -> BTreeMap<AllocationId, u64> {
+        let prefix = format!("{}:", self.setup.tag);
+        let tagged = |job: &Job| {
+            let id = allocation_of(job.comment.strip_prefix(&prefix)?)?;
+            Some((id, if job.whole > 0 { job.whole } else { job.id }))
+        };
+        let mut all = BTreeMap::new();
+        for (id, job) in jobs.iter().filter_map(tagged) {
+            // Should there be two after all, the first is the one that began.
+            let first = all.entry(id).or_insert(job);
+            *first = (*first).min(job);
+        }
+        all
+    }
+
+    /// Ends jobs under our tag that belong to nothing we know: they came about after we had given up on them.
+    fn end_strays(&mut self, jobs: &[Job]) {
+        let prefix = format!("{}:", self.setup.tag);
+        for job in jobs
+            .iter()
+            .filter(|job| crate::attempt::sight(std::slice::from_ref(job)) != crate::attempt::Sight::Over)
+        {
+            let Some(id) = job.comment.strip_prefix(&prefix).and_then(allocation_of) else { continue };
+            let leader = if job.whole > 0 { job.whole } else { job.id };
+            let is_ours = match self.attempts.get(&id) {
+                Some(attempt) => match attempt.state {
+                    State::InSlurm { job, .. } => job == leader,
+                    State::Wanted { .. } => true, // found by its tag before it is submitted again
+                    State::Over => false,
+                },
+                None => self.found.contains_key(&id), // nobody has asked about it yet
+            };
+            if !is_ours {
+                tracing::warn!(
+                    job = leader,
+                    attempt = allocation_name(id),
+                    "a job that nobody desires is ended"
+                );
+                let _ = self.engine.cancel(leader);
+            }
+        }
+    }
+
+    fn tell(&self, input: Input) {
+        self.news.push(input);
+    }
+}

@@ -1,0 +1,295 @@
+//! The next thing to do about one attempt.
+//!
+//! For: starts, stops, crashes and news all end in the same few lines.
+//! Promises: may be called at any time; does nothing that was done already.
+//! Never: reports an ending while Slurm may still have something of it.
+
+use super::Keeper;
+use crate::attempt::{Attempt, Leaving, Sight, State, sight, speaker};
+use crate::ended::{LastWord, judge};
+use crate::shapes::Job;
+use consort_agent::words;
+use consort_types::{AllocationId, Input, Outcome};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Slurm may be slow to forget, and quick to answer before it has read its own state.
+const MISSING: u32 = 2;
+/// How long a reason may stand that will not go away by itself; Slurm's first ones are often premature.
+const HOPELESS: Duration = Duration::from_secs(3);
+/// How often Slurm is told again to end what does not end.
+const AGAIN: Duration = Duration::from_secs(5);
+
+impl Keeper {
+    /// Looks at an attempt and does the next thing.
+    pub(super) fn advance(&mut self, id: AllocationId) {
+        // Taken out for the time, so that it can be worked on with the rest of the keeper at hand.
+        let Some(attempt) = self.attempts.get(&id) else { return };
+        if attempt.done {
+            return;
+        }
+        if matches!(attempt.state, State::Wanted { .. }) {
+            self.begin(id);
+        }
+        if let Some(State::InSlurm { .. }) = self.attempts.get(&id).map(|attempt| &attempt.state) {
+            self.watch(id);
+            self.end(id);
+        }
+        if let Some(State::Over) = self.attempts.get(&id).map(|attempt| &attempt.state) {
+            self.finish(id, None);
+        }
+    }
+
+    /// It is not in Slurm, as far as we know.
+    fn begin(&mut self, id: AllocationId) {
+        let Some(attempt) = self.attempts.get_mut(&id) else { return };
+        let State::Wanted { not_before, search } = attempt.state else { return };
+        if attempt.gone_is_desired && !search {
+            attempt.state = State::Over;
+            return;
+        }
+        if Instant::now() < not_before.max(self.sweep.not_before()) {
+            return;
+        }
+        if attempt.gone_is_desired {
+            // It may be there all the same.
+            match self.engine.jobs() {
+                Ok(jobs) => {
+                    let job = self.tagged(&jobs).get(&id).copied();
+                    let attempt = self.attempts.get_mut(&id).expect("it was there");
+                    attempt.state = match job {
+                        Some(job) => State::InSlurm { job, since: Instant::now(), rows: vec![], missing: 0 },
+                        None => State::Over,
+                    };
+                }
+                Err(trouble) => self.board.silent(trouble.words()),
+            }
+            return;
+        }
+        self.submit(id);
+    }
+
+    /// What Slurm says of it, and what that means.
+    fn watch(&mut self, id: AllocationId) {
+        let Some(attempt) = self.attempts.get_mut(&id) else { return };
+        let State::InSlurm { job, since, rows, missing } = &attempt.state else { return };
+        let (job, since) = (*job, *since);
+        if *missing >= MISSING {
+            let last = LastWord { job, state: String::new(), code: 0, restarts: 0 };
+            return self.finish(id, Some(last));
+        }
+        let Some(row) = speaker(rows).cloned() else { return };
+        let now = sight(rows);
+        self.board.tell(id, Some(shown(job, &row)));
+        match now {
+            Sight::Over => {
+                let last = LastWord {
+                    job,
+                    state: row.state.iter().find(|word| *word != "COMPLETING").cloned().unwrap_or_default(),
+                    code: row.code(),
+                    restarts: row.restarts,
+                };
+                self.finish(id, Some(last));
+            }
+            // Slurm began it and put it back into its queue: an attempt of ours runs once.
+            _ if row.restarts > 0 => self.take_back(id, None),
+            Sight::Pending => {
+                let hopeless = hopeless(&row.reason) && since.elapsed() > HOPELESS;
+                let attempt = self.attempts.get(&id).expect("it was there");
+                let late = !row.is(&["CONFIGURING"]) && since.elapsed() > self.setup.patience;
+                if (hopeless || late) && attempt.leaving.is_none() && !attempt.gone_is_desired {
+                    let words = format!("Slurm did not start its job {job}: {}", reason(&row.reason));
+                    self.take_back(id, Some(words));
+                }
+            }
+            Sight::Up => self.has_started(id),
+        }
+    }
+
+    fn has_started(&mut self, id: AllocationId) {
+        let Some(attempt) = self.attempts.get_mut(&id) else { return };
+        if !attempt.told_started && !attempt.forgotten && attempt.refused.is_none() {
+            attempt.told_started = true;
+            self.tell(Input::Started(id));
+        }
+    }
+
+    /// It is to go although it is desired.
+    fn take_back(&mut self, id: AllocationId, refused: Option<String>) {
+        let Some(attempt) = self.attempts.get_mut(&id) else { return };
+        if attempt.leaving.is_none() {
+            let now = Instant::now();
+            attempt.refused = refused;
+            attempt.leaving = Some(Leaving { since: now, asked: Some(now - AGAIN), cancelled: None });
+            attempt.grace.span = consort_types::Span::ZERO;
+        }
+    }
+
+    /// Asks it to go, and makes it.
+    fn end(&mut self, id: AllocationId) {
+        let now = Instant::now();
+        let Some(attempt) = self.attempts.get_mut(&id) else { return };
+        if attempt.gone_is_desired && attempt.leaving.is_none() {
+            attempt.leaving = Some(Leaving { since: now, asked: None, cancelled: None });
+            let grace = self.grace(id);
+            self.attempts.get_mut(&id).expect("it was there").grace = grace;
+            self.glance.hurry();
+        }
+        let Some(attempt) = self.attempts.get_mut(&id) else { return };
+        let (Some(leaving), State::InSlurm { job, rows, .. }) = (&mut attempt.leaving, &attempt.state) else {
+            return;
+        };
+        let job = *job;
+        if job == 0 || self.sweep.is_silent() {
+            return;
+        }
+        // Nothing is known of it yet: the next look tells whether there is anybody to ask.
+        if rows.is_empty() && leaving.since.elapsed() < Duration::from_secs(1) {
+            return;
+        }
+        let is_up = !rows.is_empty() && sight(rows) == Sight::Up;
+        if leaving.asked.is_none() {
+            self.folder.stop(id);
+            leaving.asked = Some(now);
+            let signal = attempt.grace.signal;
+            // One that has gone meanwhile is seen at the next look.
+            let asked = match is_up {
+                true => self.engine.signal(job, signal),
+                false => self.engine.cancel(job),
+            };
+            if let Err(trouble) = asked {
+                tracing::debug!(job, %trouble, "not asked to go");
+            }
+            return;
+        }
+        let span = Duration::from_nanos(attempt.grace.span.0.max(0) as u64);
+        let is_due = leaving.asked.is_some_and(|asked| now >= asked + span);
+        let is_again = leaving.cancelled.is_none_or(|at| now >= at + AGAIN);
+        if is_due && is_again {
+            leaving.cancelled = Some(now);
+            if let Err(trouble) = self.engine.cancel(job) {
+                tracing::debug!(job, %trouble, "not ended");
+            }
+            self.glance.hurry();
+        }
+    }
+
+    /// Nothing of it is left.
+    fn finish(&mut self, id: AllocationId, last: Option<LastWord>) {
+        let Some(attempt) = self.attempts.get_mut(&id) else { return };
+        attempt.done = true;
+        attempt.state = State::Over;
+        let freed: Vec<_> = attempt.devices().collect();
+        self.just_freed.extend(freed);
+        self.board.tell(id, None);
+        let attempt = &self.attempts[&id];
+        if attempt.forgotten {
+            self.attempts.remove(&id);
+            self.folder.remove(id);
+            return;
+        }
+        let input = self.ending(attempt, last);
+        if let Input::Ended { .. } = input
+            && !attempt.told_started
+            && !attempt.gone_is_desired
+            && self.folder.begun(id)
+        {
+            self.tell(Input::Started(id));
+        }
+        self.tell(input);
+    }
+
+    fn ending(&self, attempt: &Attempt, last: Option<LastWord>) -> Input {
+        let id = attempt.id;
+        let record = self.folder.record(id);
+        let done = record.as_ref().is_some_and(|record| record.code == 0);
+        let refused = attempt.refused.as_ref().filter(|_| !attempt.told_started && !done);
+        if let Some(words) = refused
+            && !attempt.gone_is_desired
+        {
+            return Input::StartRefused { allocation: id, why: printable(words) };
+        }
+        let Some(last) = last else { return Input::over(id, Outcome::Stopped) };
+        let (outcome, why) = judge(&last, record.as_ref(), attempt.gone_is_desired);
+        let said = || self.folder.said(id).map_or(String::new(), |line| format!(" ({line})"));
+        let why = why.map(|why| match outcome {
+            Outcome::Failed { cause: consort_types::Cause::NotRun, .. } => format!("{why}{}", said()),
+            _ => why,
+        });
+        Input::Ended { allocation: id, outcome, why: why.map(|why| Arc::from(printable(&why))) }
+    }
+}
+
+fn printable(text: &str) -> String {
+    match words::printable(text) {
+        text if text.is_empty() => "Slurm did not say why".into(),
+        text => text,
+    }
+}
+
+/// What Slurm says of a job, for people.
+fn shown(job: u64, row: &Job) -> String {
+    let state = row.state.join("+").to_lowercase().replace('_', " ");
+    match row.is(&["PENDING"]) {
+        true => format!("Slurm job {job} is pending: {}", reason(&row.reason)),
+        false => format!("Slurm job {job} is {state}"),
+    }
+}
+
+/// Slurm's word for it, and ours where its own says little.
+fn reason(word: &str) -> String {
+    let told = match word {
+        "" | "None" => return "it did not say why".into(),
+        "Resources" => "its nodes have no room: somebody else is there",
+        "Priority" => "jobs of others go first",
+        "ReqNodeNotAvail" => "a node is not available",
+        "PartitionTimeLimit" => "its time limit is longer than the partition's",
+        "PartitionDown" | "PartitionInactive" => "the partition takes no work",
+        "JobHeldAdmin" => "an administrator holds it",
+        "JobHeldUser" => "somebody holds it",
+        "BeginTime" => "it may not begin yet",
+        word if word.starts_with("ReqNodeNotAvail") => "a node is not available",
+        word if word.starts_with("Assoc") || word.starts_with("QOS") => {
+            "a limit of the account or the quality of service"
+        }
+        _ => return word.to_owned(),
+    };
+    format!("{told} ({word})")
+}
+
+/// Reasons that time does not mend.
+fn hopeless(word: &str) -> bool {
+    let words = [
+        "PartitionTimeLimit",
+        "PartitionNodeLimit",
+        "PartitionDown",
+        "PartitionInactive",
+        "BadConstraints",
+        "JobHeldAdmin",
+        "JobHeldUser",
+        "InvalidAccount",
+        "InvalidQOS",
+        "AccountNotAllowed",
+        "QOSNotAllowed",
+        "ReservationDeleted",
+        "JobLaunchFailure",
+        "launch_failed_requeued_held",
+    ];
+    words.contains(&word)
+        || word.starts_with("ReqNodeNotAvail")
+        || word.starts_with("Assoc")
+        || word.starts_with("QOSMax")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_in_words() {
+        assert_eq!(reason("Resources"), "its nodes have no room: somebody else is there (Resources)");
+        assert!(reason("ReqNodeNotAvail, UnavailableNodes:n3").starts_with("a node is not available"));
+        assert_eq!(reason("Licenses"), "Licenses");
+        assert!(hopeless("AssocGrpGRES") && !hopeless("Resources") && !hopeless("Priority"));
+    }
+}

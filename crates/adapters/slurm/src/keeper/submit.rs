@@ -1,0 +1,163 @@
+//! An attempt becomes a job of Slurm's, once.
+//!
+//! For: the crash between any two lines. Promises: the intent lies on disk before Slurm is asked; whoever finds an intent
+//! without a number looks for the tag before asking again, and not before a submission that was under way has arrived.
+//! Never: submits what it cannot describe.
+
+use super::Keeper;
+use crate::attempt::State;
+use crate::engine::Trouble;
+use crate::layout::{Layout, Spot};
+use crate::script::Making;
+use crate::submission::{self, Submission};
+use consort_agent::crash;
+use consort_agent::launch::allocation_name;
+use consort_types::*;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What a job runs. It never changes, so that it need not be read again for each of its tasks.
+pub(crate) struct Known {
+    job: JobId,
+    spec: Arc<JobSpec>,
+    work: Arc<Work>,
+}
+
+/// How soon a submission is tried again that nobody answered.
+const AGAIN: Duration = Duration::from_secs(1);
+/// What Slurm's own time limit is longer than the job's, so that ours is the one that counts.
+const LATER: u64 = 120;
+
+impl Keeper {
+    /// Makes the job, or finds it.
+    pub(super) fn submit(&mut self, id: AllocationId) {
+        let Some(State::Wanted { search, .. }) = self.attempts.get(&id).map(|one| &one.state) else { return };
+        if *search && !self.search(id) {
+            return;
+        }
+        let submission = match self.prepare(id) {
+            Ok(submission) => submission,
+            Err(words) => return self.refuse(id, words),
+        };
+        crash::point("before-submit");
+        let answer = self.engine.submit(&submission);
+        crash::point("after-submit");
+        match answer {
+            Ok(job) => self.is_in_slurm(id, job),
+            Err(Trouble::Refused(words)) => self.refuse(id, words),
+            Err(trouble) => {
+                let straggles = match trouble {
+                    Trouble::Unclear(_) => self.engine.straggles(),
+                    _ => Duration::ZERO,
+                };
+                tracing::warn!(attempt = allocation_name(id), %trouble, "not submitted");
+                self.board.silent(trouble.words());
+                self.later(id, AGAIN.max(straggles));
+            }
+        }
+    }
+
+    /// Looks for the tag. True if there is none, so that it may be submitted.
+    fn search(&mut self, id: AllocationId) -> bool {
+        match self.engine.jobs() {
+            Ok(jobs) => match self.tagged(&jobs).get(&id) {
+                Some(&job) => {
+                    self.is_in_slurm(id, job);
+                    false
+                }
+                None => true,
+            },
+            Err(trouble) => {
+                self.board.silent(trouble.words());
+                self.later(id, AGAIN);
+                false
+            }
+        }
+    }
+
+    fn later(&mut self, id: AllocationId, wait: Duration) {
+        if let Some(attempt) = self.attempts.get_mut(&id) {
+            attempt.state = State::Wanted { not_before: Instant::now() + wait, search: true };
+        }
+    }
+
+    fn is_in_slurm(&mut self, id: AllocationId, job: u64) {
+        self.folder.note(id, job);
+        crash::point("after-note");
+        self.board.tell(id, Some(format!("Slurm job {job}")));
+        if let Some(attempt) = self.attempts.get_mut(&id) {
+            attempt.state = State::InSlurm { job, since: Instant::now(), rows: vec![], missing: 0 };
+        }
+        self.glance.hurry();
+    }
+
+    /// Slurm will not have it, or we cannot say what it is.
+    fn refuse(&mut self, id: AllocationId, words: String) {
+        if let Some(attempt) = self.attempts.get_mut(&id) {
+            (attempt.refused, attempt.state) = (Some(words), State::Over);
+        }
+    }
+
+    /// Writes everything that nodes need, and the intent.
+    fn prepare(&mut self, id: AllocationId) -> Result<Submission, String> {
+        self.learn(id)?;
+        let known = self.known.as_ref().expect("just learned");
+        let attempt = self.attempts.get_mut(&id).expect("it is being submitted");
+        attempt.grace = known.work.grace.clone();
+        let placement = attempt.placement.as_ref().ok_or("nobody says where it is to run")?;
+        let spot = |device: DeviceId| {
+            let (node, kind) = self.census.locate(device)?;
+            let found = self.nodes.get(node)?.resources.get(kind);
+            Some(Spot { node, kind, resource: found.map(|(name, kind)| (name.as_str(), kind.as_str())) })
+        };
+        let layout = Layout::new(id, &known.spec, &known.work, placement, self.setup.portion, spot)?;
+        let address =
+            |node: &String| self.nodes.get(node).map_or_else(|| node.clone(), |found| found.address.clone());
+        let addresses: Vec<String> = layout.nodes.iter().map(address).collect();
+        let making = Making {
+            allocation: id,
+            spec: &known.spec,
+            work: &known.work,
+            layout: &layout,
+            addresses: &addresses,
+            shared: &self.setup.shared,
+        };
+        let written = self.folder.write(&making);
+        let text = written.map_err(|error| format!("what nodes need cannot be written: {error}"))?;
+        self.folder.intend(id).map_err(|error| format!("the intent cannot be written: {error}"))?;
+        let limit = known.spec.time_limit.map(|limit| limit.0.max(0) as u64 / 1_000_000_000);
+        let grace = known.work.grace.span.0.max(0) as u64 / 1_000_000_000;
+        Ok(Submission {
+            name: submission::name(&known.spec.name),
+            tag: format!("{}:{}", self.setup.tag, allocation_name(id)),
+            partition: self.setup.reading.partition.clone(),
+            account: self.setup.terms.account.clone(),
+            qos: self.setup.terms.qos.clone(),
+            reservation: self.setup.terms.reservation.clone(),
+            script: self.folder.script(id),
+            text,
+            output: self.folder.log(id),
+            minutes: limit.map(|limit| (limit + grace + LATER).div_ceil(60)),
+            parts: layout.parts,
+        })
+    }
+
+    /// What the job of an attempt runs.
+    pub(super) fn learn(&mut self, id: AllocationId) -> Result<(), String> {
+        let job = id.ask.job;
+        if self.known.as_ref().is_none_or(|known| known.job != job) {
+            let found = self.setup.works.find(job);
+            let (spec, work) = found.map_err(|why| format!("what job {job} runs cannot be read: {why}"))?;
+            self.known = Some(Known { job, spec, work });
+        }
+        Ok(())
+    }
+
+    /// How its workers are asked to go.
+    pub(super) fn grace(&mut self, id: AllocationId) -> Grace {
+        match self.learn(id) {
+            Ok(()) => self.known.as_ref().map_or_else(Grace::default, |known| known.work.grace.clone()),
+            Err(_) => Grace::default(),
+        }
+    }
+}

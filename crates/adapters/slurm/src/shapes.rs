@@ -1,0 +1,212 @@
+//! What Slurm answers in JSON, whichever version of it.
+//!
+//! For: the few fields we need out of a hundred, from slurmrestd and from `--json` alike.
+//! Promises: a number may be plain, absent, text or `{set, infinite, number}`; a list may be a list or text with commas;
+//! a state may be one word or several. Fields that are missing or new do no harm.
+//! Never: keeps anything that nobody asks for: an answer may be a hundred megabytes.
+
+mod loose;
+
+pub use loose::Exit;
+use serde::Deserialize;
+
+/// One node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Node {
+    /// Its name in Slurm.
+    #[serde(deserialize_with = "loose::text")]
+    pub name: String,
+    /// Where it can be reached.
+    #[serde(deserialize_with = "loose::text")]
+    pub address: String,
+    /// Processors.
+    #[serde(deserialize_with = "loose::number")]
+    pub cpus: u64,
+    /// Processors in somebody's hands.
+    #[serde(deserialize_with = "loose::number")]
+    pub alloc_cpus: u64,
+    /// What it has: `gpu:a100:4`.
+    #[serde(deserialize_with = "loose::text")]
+    pub gres: String,
+    /// What is in somebody's hands.
+    #[serde(deserialize_with = "loose::text")]
+    pub gres_used: String,
+    /// What its administrator calls it.
+    #[serde(deserialize_with = "loose::words")]
+    pub features: Vec<String>,
+    /// The same, of those that count now.
+    #[serde(deserialize_with = "loose::words")]
+    pub active_features: Vec<String>,
+    /// How it is.
+    #[serde(deserialize_with = "loose::upper_words")]
+    pub state: Vec<String>,
+    /// What else there is to say about that.
+    #[serde(deserialize_with = "loose::upper_words")]
+    pub state_flags: Vec<String>,
+    /// Why.
+    #[serde(deserialize_with = "loose::text")]
+    pub reason: String,
+    /// Which partitions it is in.
+    #[serde(deserialize_with = "loose::words")]
+    pub partitions: Vec<String>,
+}
+
+/// One job.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Job {
+    /// Its number.
+    #[serde(rename = "job_id", deserialize_with = "loose::number")]
+    pub id: u64,
+    /// The number of the first part of a job of several parts; 0 otherwise.
+    #[serde(rename = "het_job_id", deserialize_with = "loose::number")]
+    pub whole: u64,
+    /// How it is: one state, and whatever goes with it.
+    #[serde(rename = "job_state", deserialize_with = "loose::upper_words")]
+    pub state: Vec<String>,
+    /// Why it is so.
+    #[serde(rename = "state_reason", deserialize_with = "loose::text")]
+    pub reason: String,
+    /// How it ended.
+    #[serde(rename = "exit_code")]
+    pub exit: Exit,
+    /// How often Slurm began it anew.
+    #[serde(rename = "restart_cnt", deserialize_with = "loose::number")]
+    pub restarts: u64,
+    /// Where the tag is.
+    #[serde(deserialize_with = "loose::comment")]
+    pub comment: String,
+}
+
+/// One partition.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Partition {
+    /// Its name.
+    #[serde(deserialize_with = "loose::text")]
+    pub name: String,
+}
+
+/// Something went wrong, or is worth knowing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Complaint {
+    /// In words.
+    #[serde(deserialize_with = "loose::text")]
+    pub description: String,
+    /// In Slurm's standard words.
+    #[serde(deserialize_with = "loose::text")]
+    pub error: String,
+    /// Slurm's number of it.
+    #[serde(alias = "error_code", deserialize_with = "loose::number")]
+    pub error_number: u64,
+}
+
+impl Complaint {
+    /// As a sentence.
+    pub fn words(&self) -> String {
+        match (self.description.trim(), self.error.trim()) {
+            ("", "") => format!("error {}", self.error_number),
+            ("", error) => error.into(),
+            (description, "") => description.into(),
+            (description, error) if description.contains(error) => description.into(),
+            (description, error) => format!("{error} ({description})"),
+        }
+    }
+}
+
+/// An answer. Each has some of these. A list that is not there is not an empty list: nobody is gone because an answer
+/// was cut short.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Answer {
+    /// What went wrong.
+    #[serde(deserialize_with = "loose::list")]
+    pub errors: Vec<Complaint>,
+    /// Nodes.
+    #[serde(deserialize_with = "loose::some_list")]
+    pub nodes: Option<Vec<Node>>,
+    /// Jobs.
+    #[serde(deserialize_with = "loose::some_list")]
+    pub jobs: Option<Vec<Job>>,
+    /// Partitions.
+    #[serde(deserialize_with = "loose::some_list")]
+    pub partitions: Option<Vec<Partition>>,
+    /// The job that was just made.
+    #[serde(deserialize_with = "loose::number")]
+    pub job_id: u64,
+    /// Who answers.
+    pub meta: Meta,
+}
+
+/// Who answers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Meta {
+    /// Which Slurm.
+    #[serde(alias = "Slurm")]
+    pub slurm: Release,
+}
+
+/// Which Slurm.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Release {
+    /// `22.05.8`
+    #[serde(deserialize_with = "loose::text")]
+    pub release: String,
+}
+
+impl Answer {
+    /// Reads one; in words why not.
+    pub fn read(bytes: &[u8]) -> Result<Self, String> {
+        let told = |why: &dyn std::fmt::Display| format!("Slurm's answer cannot be read: {why}");
+        if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
+            return Err(told(&"it is no object"));
+        }
+        serde_json::from_slice(bytes).map_err(|error| told(&error))
+    }
+
+    /// The nodes it tells of.
+    pub fn nodes(self) -> Result<Vec<Node>, String> {
+        self.nodes.ok_or_else(|| lacks("nodes"))
+    }
+
+    /// The jobs it tells of.
+    pub fn jobs(self) -> Result<Vec<Job>, String> {
+        self.jobs.ok_or_else(|| lacks("jobs"))
+    }
+
+    /// The names of the partitions it tells of.
+    pub fn partitions(self) -> Result<Vec<String>, String> {
+        let all = self.partitions.ok_or_else(|| lacks("partitions"))?;
+        Ok(all.into_iter().map(|partition| partition.name).collect())
+    }
+}
+
+fn lacks(what: &str) -> String {
+    format!("Slurm's answer has no list of {what}")
+}
+
+impl Job {
+    /// The exit status as a shell would tell it.
+    pub fn code(&self) -> i32 {
+        self.exit.code()
+    }
+
+    /// Whether any of these words is part of its state.
+    pub fn is(&self, words: &[&str]) -> bool {
+        self.state.iter().any(|state| words.contains(&state.as_str()))
+    }
+}
+
+impl Node {
+    /// Whether any of these words is part of its state.
+    pub fn is(&self, words: &[&str]) -> bool {
+        self.state.iter().chain(&self.state_flags).any(|state| words.contains(&state.as_str()))
+    }
+}
+
+#[cfg(test)]
+mod tests;

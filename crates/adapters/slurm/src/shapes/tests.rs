@@ -1,0 +1,87 @@
+use super::*;
+
+#[test]
+fn numbers_in_every_shape() {
+    let read = |cpus: &str| {
+        let text = format!(r#"{{"nodes": [{{"name": "n1", "cpus": {cpus}}}]}}"#);
+        Answer::read(text.as_bytes()).unwrap().nodes().unwrap()[0].cpus
+    };
+    assert_eq!(read("8"), 8);
+    assert_eq!(read("null"), 0);
+    assert_eq!(read("\"8\""), 8);
+    assert_eq!(read("-2"), 0);
+    assert_eq!(read("8.0"), 8);
+    assert_eq!(read(r#"{"set": true, "infinite": false, "number": 8}"#), 8);
+    assert_eq!(read(r#"{"number": 8, "set": false, "infinite": false}"#), 0);
+    assert_eq!(read(r#"{"set": true, "infinite": true, "number": 0, "new": [1]}"#), 0);
+    assert_eq!(read("[1]"), 0);
+}
+
+#[test]
+fn states_in_every_shape() {
+    let read = |fields: &str| {
+        let text = format!(r#"{{"nodes": [{{{fields}}}], "jobs": [{{{fields}}}]}}"#);
+        let answer = Answer::read(text.as_bytes()).unwrap();
+        (answer.clone().nodes().unwrap().remove(0), answer.jobs().unwrap().remove(0))
+    };
+    let old =
+        read(r#""state": "mixed", "state_flags": ["DRAIN"], "features": "a,b", "job_state": "RUNNING""#);
+    assert!(old.0.is(&["MIXED"]) && old.0.is(&["DRAIN"]) && !old.0.is(&["DOWN"]));
+    assert_eq!(old.0.features, ["a", "b"]);
+    assert!(old.1.is(&["RUNNING"]));
+    let new = read(
+        r#""state": ["IDLE", "DRAIN"], "features": ["a", "b"], "job_state": ["COMPLETING", "FAILED"], "comment": {"job": "tag"}"#,
+    );
+    assert!(new.0.is(&["IDLE"]) && new.0.is(&["DRAIN"]));
+    assert_eq!(new.0.features, ["a", "b"]);
+    assert!(new.1.is(&["COMPLETING"]));
+    assert_eq!(new.1.comment, "tag");
+    assert!(read(r#""state": "idle+drain""#).0.is(&["DRAIN"]));
+}
+
+#[test]
+fn ends_in_every_shape() {
+    let read = |exit: &str| {
+        let text = format!(r#"{{"jobs": [{{"job_id": 1, "exit_code": {exit}}}]}}"#);
+        Answer::read(text.as_bytes()).unwrap().jobs().unwrap()[0].code()
+    };
+    assert_eq!(read("0"), 0);
+    assert_eq!(read("768"), 3);
+    assert_eq!(read("15"), 143);
+    assert_eq!(read("null"), 0);
+    let new = |code: u32, signal: u32| {
+        read(&format!(
+            r#"{{"status": ["X"], "return_code": {{"set": true, "infinite": false, "number": {code}}}, "signal": {{"id": {{"set": true, "infinite": false, "number": {signal}}}, "name": ""}}}}"#
+        ))
+    };
+    assert_eq!((new(3, 0), new(0, 9)), (3, 137));
+    assert_eq!(read(r#"{"status": "ERROR", "return_code": 3, "signal": {"signal_id": 0}}"#), 3);
+}
+
+#[test]
+fn missing_and_new_fields_do_no_harm() {
+    let empty = Answer::read(b"{}").unwrap();
+    assert_eq!(empty, Answer::default());
+    let odd = br#"{"nodes": null, "jobs": {}, "errors": null, "novelty": {"a": [1, {"b": null}]}, "meta": {"Slurm": {"release": "22.05.8"}}}"#;
+    let odd = Answer::read(odd).unwrap();
+    assert_eq!(odd.clone().nodes().unwrap_err(), "Slurm's answer has no list of nodes");
+    assert_eq!(odd.clone().jobs().unwrap_err(), "Slurm's answer has no list of jobs");
+    assert_eq!(odd.meta.slurm.release, "22.05.8");
+    for bad in ["", "null", "[]", "{\"nodes\": [", "<html>502 Bad Gateway</html>"] {
+        let told = Answer::read(bad.as_bytes()).unwrap_err();
+        assert!(told.starts_with("Slurm's answer cannot be read: "), "{told}");
+    }
+}
+
+#[test]
+fn complaints_are_sentences() {
+    let read = |text: &str| serde_json::from_str::<Complaint>(text).unwrap().words();
+    assert_eq!(
+        read(
+            r#"{"description": "Unable to find JobId=9", "error_number": 2017, "error": "Invalid job id specified"}"#
+        ),
+        "Invalid job id specified (Unable to find JobId=9)"
+    );
+    assert_eq!(read(r#"{"error_code": 9001, "error": "Failure during parsing"}"#), "Failure during parsing");
+    assert_eq!(read(r#"{"error_number": 5}"#), "error 5");
+}
