@@ -37,6 +37,11 @@ pub const ROOMS: &[Room] = &[
     // Stands in for a library of a vendor; nothing links it.
     Room { for_tests: true, ..edge("fake-nvml", "consort-fake-nvml", "crates/agent/fake-nvml", &[]) },
     edge("local", "consort-local", "crates/adapters/local", &["agent"]),
+    // A real Slurm to try the adapter on; it knows nothing of Consort.
+    Room {
+        for_tests: true,
+        ..edge("slurm-fixture", "consort-slurm-fixture", "crates/adapters/slurm/fixture", &[])
+    },
     edge("daemon", "consort-daemon", "crates/daemon", &["sched", "local", "federated"]),
     edge("cli", "consort", "crates/cli", &["learn", "daemon"]),
     // Leans on no room: the chores must run while a room does not build.
