@@ -37,7 +37,13 @@ pub const ROOMS: &[Room] = &[
     // Stands in for a library of a vendor; nothing links it.
     Room { for_tests: true, ..edge("fake-nvml", "consort-fake-nvml", "crates/agent/fake-nvml", &[]) },
     edge("local", "consort-local", "crates/adapters/local", &["agent"]),
-    edge("daemon", "consort-daemon", "crates/daemon", &["sched", "local", "federated"]),
+    edge("slurm", "consort-slurm", "crates/adapters/slurm", &["agent"]),
+    // A real Slurm to try the adapter on; it knows nothing of Consort.
+    Room {
+        for_tests: true,
+        ..edge("slurm-fixture", "consort-slurm-fixture", "crates/adapters/slurm/fixture", &[])
+    },
+    edge("daemon", "consort-daemon", "crates/daemon", &["sched", "local", "slurm", "federated"]),
     edge("cli", "consort", "crates/cli", &["learn", "daemon"]),
     // Leans on no room: the chores must run while a room does not build.
     edge("xtask", "xtask", "xtask", &[]),

@@ -59,6 +59,8 @@ const CHECK: &[Step] = &[
 
 /// What `test` does beyond `check`.
 const TEST: &[Step] = &[
+    // Not among the tools: whoever only checks need not have it.
+    look("slurm", tools::set_up_slurm),
     loud("test", Needs::Nothing, &["test", "--workspace"]),
     loud("scenarios", Needs::Nothing, &["run", "--release", "-p", "consort", "--", "scenario", "scenarios"]),
     // Shown, not judged: how fast a daemon is depends on who else uses the machine.

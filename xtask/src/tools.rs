@@ -1,8 +1,11 @@
-//! The parts of the toolchain that a fresh machine may lack.
+//! What a fresh machine may lack: parts of the toolchain, and Slurm.
 //!
-//! For: rustfmt and clippy are there before the first step that needs them.
-//! Promises: asks rustup only for what is missing, and says in a sentence when it cannot be had.
-//! Never: installs a toolchain, or anything outside the one in use.
+//! For: rustfmt and clippy are there before the first step that needs them, and a real Slurm before the first test that
+//! starts one.
+//! Promises: asks rustup and apt only for what is missing, and says in a sentence when it cannot be had.
+//! Never: installs a toolchain; asks for a password; touches a Slurm that is there.
+
+use std::path::PathBuf;
 
 use crate::outside;
 use crate::project::{Fault, Project};
@@ -31,6 +34,60 @@ pub fn set_up(project: &Project) -> Result<Verdict, Fault> {
     Ok(Verdict::of(findings, notes))
 }
 
+/// One of each package that the tests use.
+const SLURM: &[&str] = &["slurmctld", "slurmd", "squeue", "slurmrestd", "munged"];
+const PACKAGES: &[&str] = &[
+    "slurmctld",
+    "slurmd",
+    "slurm-client",
+    "slurmrestd",
+    "slurm-wlm-basic-plugins",
+    "slurm-wlm-jwt-plugin",
+    "munge",
+];
+
+/// Looks for Slurm and installs it where we are root and have apt. The services of the packages do not get in the way:
+/// without a configuration in its usual place Slurm does not start, and the tests have a `munged` of their own.
+pub fn set_up_slurm(project: &Project) -> Result<Verdict, Fault> {
+    let lacking = || -> Vec<&str> { SLURM.iter().copied().filter(|program| !is_on_path(program)).collect() };
+    if lacking().is_empty() {
+        return Ok(Verdict::Pass(Vec::new()));
+    }
+    let is_root = outside::listen(outside::program(project, "id").arg("-u"))
+        .is_ok_and(|heard| heard.text.trim() == "0");
+    if is_root && is_on_path("apt-get") {
+        let apt = |arguments: &[&str]| {
+            let mut command = outside::program(project, "apt-get");
+            outside::is_at_hand(command.env("DEBIAN_FRONTEND", "noninteractive").arg("-qq").args(arguments))
+        };
+        let install = [&["install", "-y", "--no-install-recommends"], PACKAGES].concat();
+        // The lists of a fresh machine are empty or old.
+        if !apt(&install) && apt(&["update"]) {
+            apt(&install);
+        }
+        if lacking().is_empty() {
+            return Ok(Verdict::Pass(vec![format!("installed {}", PACKAGES.join(" "))]));
+        }
+    }
+    Ok(Verdict::Fail(vec![missing_slurm(&lacking())]))
+}
+
+fn missing_slurm(programs: &[&str]) -> String {
+    format!(
+        "{} of Slurm could not be found or installed; on Debian, as root: \
+         `apt-get install --no-install-recommends {}`. The tests of the Slurm adapter fail without it.",
+        programs.join(", "),
+        PACKAGES.join(" ")
+    )
+}
+
+/// Along the path, and where system programs lie that are often not on it.
+fn is_on_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let system = ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from);
+    std::env::split_paths(&path).chain(system).any(|folder| folder.join(program).is_file())
+}
+
 fn missing(component: &str) -> String {
     format!(
         "{component} is not part of this toolchain and could not be added; \
@@ -45,5 +102,8 @@ mod tests {
     #[test]
     fn the_sentence_names_the_remedy() {
         assert!(missing("clippy").contains("`rustup component add clippy`"));
+        let slurm = missing_slurm(&["slurmd", "munged"]);
+        assert!(slurm.starts_with("slurmd, munged of Slurm"));
+        assert!(slurm.contains("`apt-get install --no-install-recommends slurmctld slurmd "));
     }
 }

@@ -100,10 +100,14 @@ impl Keeper {
             known: None,
             awaited: vec![],
         };
+        let began = Instant::now();
         let nodes = keeper.engine.nodes()?;
         keeper.see_nodes(&nodes);
         let jobs = keeper.engine.jobs()?;
         keeper.found = keeper.tagged(&jobs);
+        // The next look is one pause away: until then we are told which nodes the scheduler knows.
+        keeper.sweep.done(began.elapsed(), true);
+        keeper.board.looked(began.elapsed(), keeper.nodes.len());
         Ok(keeper)
     }
 

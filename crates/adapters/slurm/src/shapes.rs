@@ -86,6 +86,9 @@ pub struct Partition {
     /// Its name.
     #[serde(deserialize_with = "loose::text")]
     pub name: String,
+    /// Its nodes; only older versions tell them as text.
+    #[serde(deserialize_with = "loose::text")]
+    pub nodes: String,
 }
 
 /// Something went wrong, or is worth knowing.
@@ -98,16 +101,25 @@ pub struct Complaint {
     /// In Slurm's standard words.
     #[serde(deserialize_with = "loose::text")]
     pub error: String,
-    /// Slurm's number of it.
-    #[serde(alias = "error_code", deserialize_with = "loose::number")]
+    /// Slurm's number of it; older versions have other words for it.
+    #[serde(deserialize_with = "loose::number")]
     pub error_number: u64,
+    #[serde(deserialize_with = "loose::number")]
+    error_code: u64,
+    #[serde(deserialize_with = "loose::number")]
+    errno: u64,
 }
 
 impl Complaint {
+    /// Slurm's number of it.
+    pub fn number(&self) -> u64 {
+        [self.error_number, self.error_code, self.errno].into_iter().find(|&number| number > 0).unwrap_or(0)
+    }
+
     /// As a sentence.
     pub fn words(&self) -> String {
         match (self.description.trim(), self.error.trim()) {
-            ("", "") => format!("error {}", self.error_number),
+            ("", "") => format!("error {}", self.number()),
             ("", error) => error.into(),
             (description, "") => description.into(),
             (description, error) if description.contains(error) => description.into(),

@@ -82,7 +82,6 @@ impl Submission {
                 format!("--partition={}", self.partition),
                 "--no-requeue".into(),
                 "--chdir=/".into(),
-                "--open-mode=append".into(),
                 format!("--output={}", self.output.display()),
                 format!("--nodes={0}-{0}", part.nodes.len()),
                 format!("--nodelist={}", part.nodelist()),

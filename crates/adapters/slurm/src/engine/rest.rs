@@ -8,6 +8,7 @@ mod body;
 mod socket;
 
 use super::{About, Engine, Trouble, unusable};
+use crate::names;
 use crate::shapes::{Answer, Job, Node};
 use crate::submission::Submission;
 use socket::Socket;
@@ -27,7 +28,7 @@ const STRAGGLES: Duration = Duration::from_secs(12);
 /// Bytes of an answer.
 const LIMIT: u64 = 1 << 30;
 /// Versions of the interface that we speak, newest first.
-const VERSIONS: std::ops::RangeInclusive<u32> = 36..=44;
+const VERSIONS: std::ops::RangeInclusive<u32> = 36..=45;
 /// So many jobs are looked at one by one; for more, all are listed.
 const FEW: usize = 8;
 
@@ -225,8 +226,12 @@ impl Rest {
             Err(_) if (200..300).contains(&status) && bytes.is_empty() => Answer::default(),
             Err(words) => return Err(Trouble::Away(format!("slurmrestd answers {status}: {words}"))),
         };
-        match answer.errors.iter().find(|error| error.error_number != 0 || !error.error.is_empty()) {
-            Some(error) => Err(trouble(error.error_number, answer.errors.iter().map(|error| error.words()))),
+        // A job that has a number was made, whatever else there is to say about it.
+        if answer.job_id > 0 {
+            return Ok(answer);
+        }
+        match answer.errors.iter().find(|error| error.number() != 0 || !error.error.is_empty()) {
+            Some(error) => Err(trouble(error.number(), answer.errors.iter().map(|error| error.words()))),
             None if status >= 400 => Err(Trouble::Away(format!("slurmrestd answers {status}"))),
             None => Ok(answer),
         }
@@ -273,7 +278,17 @@ impl Engine for Rest {
     }
 
     fn nodes(&mut self) -> Result<Vec<Node>, Trouble> {
-        self.ask("GET", "nodes/", None)?.nodes().map_err(Trouble::Away)
+        let mut nodes = self.ask("GET", "nodes/", None)?.nodes().map_err(Trouble::Away)?;
+        if self.version == 36 {
+            // The oldest version tells of partitions what the others tell of nodes.
+            for partition in self.ask("GET", "partitions/", None)?.partitions.unwrap_or_default() {
+                let members = names::expand(&partition.nodes).map_err(Trouble::Away)?;
+                for node in nodes.iter_mut().filter(|node| members.contains(&node.name)) {
+                    node.partitions.push(partition.name.clone());
+                }
+            }
+        }
+        Ok(nodes)
     }
 
     fn jobs(&mut self) -> Result<Vec<Job>, Trouble> {

@@ -29,10 +29,18 @@ const COLUMNS: [(&str, usize); 7] = [
     ("Comment", 100),
 ];
 
+/// Where the tools are, and whom they talk to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Their folder; on the PATH when absent.
+    pub folder: Option<PathBuf>,
+    /// A `slurm.conf`; what `SLURM_CONF` says, or Slurm's own, when absent.
+    pub conf: Option<PathBuf>,
+}
+
 /// The tools.
 pub struct Tools {
-    /// Where they are; on the PATH when absent.
-    folder: Option<PathBuf>,
+    place: Place,
     about: About,
     uid: u32,
     /// Held while a submission is under way, by us and by `sbatch`.
@@ -42,11 +50,11 @@ pub struct Tools {
 impl Tools {
     /// Looks whether there are tools, and a controller behind them. `lock` is a file that every daemon of this data
     /// directory uses: whoever comes after one that died waits here until its last submission is over.
-    pub fn probe(folder: Option<&Path>, lock: &Path) -> Result<Self, Trouble> {
+    pub fn probe(place: &Place, lock: &Path) -> Result<Self, Trouble> {
         let opened = File::options().create(true).truncate(false).write(true).open(lock);
         let lock = opened.map_err(|error| Trouble::Refused(format!("{}: {error}", lock.display())))?;
         let uid = rustix::process::getuid().as_raw();
-        let mut tools = Self { folder: folder.map(Path::to_path_buf), about: About::default(), uid, lock };
+        let mut tools = Self { place: place.clone(), about: About::default(), uid, lock };
         let told = tools.run("sinfo", &["--version"], &[])?;
         let release = told.split_whitespace().last().unwrap_or_default().to_owned();
         if let Some(words) = unusable(&release) {
@@ -65,7 +73,7 @@ impl Tools {
     }
 
     fn command(&self, tool: &str) -> Command {
-        let program = self.folder.as_ref().map_or_else(|| tool.into(), |folder| folder.join(tool));
+        let program = self.place.folder.as_ref().map_or_else(|| tool.into(), |folder| folder.join(tool));
         let mut command = Command::new(program);
         // What this process inherited must not become options of its tools: only how to reach Slurm is passed on.
         for (name, _) in std::env::vars_os() {
@@ -77,8 +85,15 @@ impl Tools {
                 command.env_remove(&name);
             }
         }
+        self.aim(&mut command);
         command.env("LC_ALL", "C").current_dir("/").stdin(Stdio::null());
         command
+    }
+
+    fn aim(&self, command: &mut Command) {
+        if let Some(conf) = &self.place.conf {
+            command.env("SLURM_CONF", conf);
+        }
     }
 
     fn run(&self, tool: &str, arguments: &[&str], more: &[String]) -> Result<String, Trouble> {
@@ -151,6 +166,7 @@ impl Engine for Tools {
                 command.env_remove(name);
             }
         }
+        self.aim(&mut command);
         let output = finish("sbatch", command, None)?;
         let told = judge("sbatch", &output)?;
         let id = told.trim().split(';').next().and_then(|id| id.parse().ok());
@@ -328,7 +344,8 @@ mod tests {
     #[test]
     fn no_tools_is_one_sentence() {
         let folder = tempfile::tempdir().unwrap();
-        let Err(trouble) = Tools::probe(Some(folder.path()), &folder.path().join("lock")) else {
+        let place = Place { folder: Some(folder.path().into()), conf: None };
+        let Err(trouble) = Tools::probe(&place, &folder.path().join("lock")) else {
             panic!("there is nothing")
         };
         assert_eq!(

@@ -27,10 +27,8 @@ fn job(submission: &Submission, part: &Part, version: u32) -> Value {
     put("name", submission.name.clone().into());
     put("comment", submission.tag.clone().into());
     put("partition", submission.partition.clone().into());
-    put("requeue", false.into());
     put("current_working_directory", "/".into());
     put("standard_output", submission.output.display().to_string().into());
-    put("open_mode", if is_old { "append".into() } else { json!(["APPEND"]) });
     put("tasks", part.all_tasks().into());
     put("tasks_per_node", part.tasks.into());
     put("cpus_per_task", part.cpus.into());
@@ -56,15 +54,17 @@ fn job(submission: &Submission, part: &Part, version: u32) -> Value {
     }
     let gres = part.gres();
     if is_old {
-        put("nodes", json!([part.nodes.len(), part.nodes.len()]));
+        // Any value of `requeue` means yes here.
+        put("no_requeue", true.into());
+        put("nodes", part.nodes.len().into());
         put("nodelist", part.nodelist().into());
         put("environment", json!({"PATH": PATH}));
         if !gres.is_empty() {
             put("gres", gres.into());
         }
     } else {
-        put("minimum_nodes", part.nodes.len().into());
-        put("maximum_nodes", part.nodes.len().into());
+        put("requeue", false.into());
+        put("nodes", part.nodes.len().to_string().into());
         put("required_nodes", json!(part.nodes));
         put("environment", json!([format!("PATH={PATH}")]));
         if !gres.is_empty() {
