@@ -106,8 +106,11 @@ impl<S: Stage> Play<S> {
     // -- what a case does
 
     /// Submits a job and says what it does. It has been told to start, if there is room for it.
-    pub fn submit(&mut self, spec: JobSpec, part: Part) -> JobId {
+    pub fn submit(&mut self, mut spec: JobSpec, part: Part) -> JobId {
         self.open();
+        for role in spec.stages.iter_mut().flat_map(|stage| &mut stage.roles) {
+            role.shapes = vec![S::shape()];
+        }
         let (job, spec) = (self.scheduler().view().next_job(), Arc::new(spec));
         self.stage.prepare(job, &spec, part);
         self.say(Input::Submit(spec));
@@ -210,14 +213,17 @@ impl<S: Stage> Play<S> {
         &self.rollout.as_ref().expect("it has not crashed").scheduler
     }
 
-    /// Devices in all, of kinds that are given to whoever names none.
+    /// Devices in all that a worker of the cases can have.
     pub fn devices(&self) -> u32 {
-        let view = self.scheduler().view();
+        let (view, shape) = (self.scheduler().view(), S::shape());
         let kinds: Vec<&KindSpec> = view.kinds().map(|(_, spec)| spec).collect();
-        let is_plain = |device| !kinds[view.device(device).kind.index()].by_name;
+        let fits = |device| {
+            let kind = kinds[view.device(device).kind.index()];
+            shape.kind.as_ref().map_or(!kind.by_name, |wanted| *wanted == kind.name)
+        };
         let all = view.nodes().filter(|node| node.usable);
         let all = all.flat_map(|node| (node.first.0..node.first.0 + node.devices).map(DeviceId));
-        all.filter(|&device| is_plain(device)).count() as u32
+        all.filter(|&device| fits(device)).count() as u32
     }
 
     /// What the only ask of a job is doing; nothing once the job has ended.

@@ -4,7 +4,7 @@
 //! Promises: small; everything that differs between worlds is behind it.
 //! Never: judges. A stage says what it sees, a case says what that means.
 
-use consort_types::{AllocationId, Capabilities, Input, JobId, JobSpec, Span, Time, World};
+use consort_types::{AllocationId, Capabilities, Input, JobId, JobSpec, Shape, Span, Time, World};
 use std::sync::Arc;
 
 /// How long work that ends by itself takes, more or less.
@@ -27,6 +27,11 @@ pub trait Stage {
     /// Inputs that describe the cluster: kinds, nodes with at least four devices of one kind in all, the tenant and the
     /// queue called `default`.
     fn cluster(&self) -> Vec<Input>;
+
+    /// What one worker of the cases needs: a device of the kind of which there are at least four.
+    fn shape() -> Shape {
+        Shape::any()
+    }
 
     /// Opens the world, for the first time or after its owner died without a word. Whatever it still has of an earlier
     /// life and is not among `desired` is nobody's.

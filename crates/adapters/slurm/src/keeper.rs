@@ -142,7 +142,9 @@ impl Keeper {
         }
         for attempt in self.attempts.values() {
             match &attempt.state {
-                State::Wanted { not_before, .. } => at = at.min((*not_before).max(self.sweep.not_before())),
+                // While nobody answers, nothing is submitted before the next look.
+                State::Wanted { not_before, .. } if !self.sweep.is_silent() => at = at.min(*not_before),
+                State::Wanted { .. } => {}
                 State::InSlurm { .. } => at = at.min(self.signs_at + SIGNS),
                 State::Over => {}
             }

@@ -48,7 +48,7 @@ impl Keeper {
             attempt.state = State::Over;
             return;
         }
-        if Instant::now() < not_before.max(self.sweep.not_before()) {
+        if Instant::now() < not_before || self.sweep.is_silent() {
             return;
         }
         if attempt.gone_is_desired {
@@ -176,7 +176,7 @@ impl Keeper {
 
     /// Nothing of it is left.
     fn finish(&mut self, id: AllocationId, last: Option<LastWord>) {
-        let Some(attempt) = self.attempts.get_mut(&id) else { return };
+        let Some(attempt) = self.attempts.get_mut(&id).filter(|attempt| !attempt.done) else { return };
         attempt.done = true;
         attempt.state = State::Over;
         let freed: Vec<_> = attempt.devices().collect();

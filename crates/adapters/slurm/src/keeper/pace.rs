@@ -26,11 +26,6 @@ impl Pace {
         self.next
     }
 
-    /// When anything may be asked at all: at once while somebody answers.
-    pub fn not_before(&self) -> Instant {
-        if self.silent > 0 { self.next } else { Instant::now() }
-    }
-
     /// Whether the last one was in vain.
     pub fn is_silent(&self) -> bool {
         self.silent > 0

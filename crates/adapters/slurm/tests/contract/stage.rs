@@ -1,4 +1,5 @@
-//! A cluster of its own for each case: two nodes with three devices of one kind, two with one of another.
+//! A cluster of its own for each case: two nodes with two devices of one kind, on which the cases play, and two with one
+//! of another. A gang of three is a heterogeneous job, one of two or four a plain one.
 //!
 //! Every worker begins by writing its number into a file, so that it can be seen who began and who is still there: all
 //! nodes are this machine.
@@ -38,7 +39,7 @@ impl Works for Shelf {
 impl Site {
     pub fn new() -> Self {
         let nodes = |first, count, gres| Nodes { first, count, gres, features: "", cpus: 8, memory_mb: 8000 };
-        let nodes = vec![nodes(1, 2, "gpu:a100:3"), nodes(3, 2, "gpu:mi300:1")];
+        let nodes = vec![nodes(1, 2, "gpu:a100:2"), nodes(3, 2, "gpu:mi300:1")];
         let cluster = Cluster::start(Make { nodes, ..Make::default() });
         std::fs::create_dir(cluster.folder().join("roll")).unwrap();
         Site { cluster, shelf: Arc::default(), began: Instant::now() }
@@ -104,6 +105,10 @@ impl Stage for Site {
         inputs.push(Input::SetQueue(queue));
         inputs.extend(found.into_iter().map(|node| Input::NodeJoined(node.spec)));
         inputs
+    }
+
+    fn shape() -> Shape {
+        Shape::of("a100")
     }
 
     fn open(&mut self, desired: &[AllocationId]) -> SlurmWorld {
