@@ -125,7 +125,17 @@ fn events() -> Vec<Event> {
         Input::StartRefused { allocation: allocation(), why: "no such folder".into() },
     ];
     inputs.extend(outcomes.map(|outcome| Input::over(allocation(), outcome)));
-    let facts = inputs.into_iter().map(Fact::Accepted).chain([Fact::Planned(plan)]);
+    // Shapes that came later stand behind the older ones, so that no line ever changes.
+    let ended = |outcome, why: Option<&str>| {
+        Fact::Accepted(Input::Ended { allocation: allocation(), outcome, why: why.map(Into::into) })
+    };
+    let failed = |cause| Outcome::Failed { code: 143, cause };
+    let later = [
+        ended(Outcome::Stopped, Some("node n3 is down")),
+        ended(failed(Cause::TimeLimit), None),
+        ended(failed(Cause::Cancelled), Some("by uid 0")),
+    ];
+    let facts = inputs.into_iter().map(Fact::Accepted).chain([Fact::Planned(plan)]).chain(later);
     (1_700_000_000_000_000_000..).zip(facts).map(|(at, fact)| Event { at: Time(at), fact }).collect()
 }
 

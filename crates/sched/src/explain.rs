@@ -6,7 +6,7 @@
 use crate::belief::length;
 use crate::draft::{Draft, room};
 use crate::scheduler::Scheduler;
-use crate::state::jobs::{AskState, Job, Last, Phase};
+use crate::state::jobs::{AskState, Job, Last, Phase, said};
 use crate::view::{AskView, Doing, View};
 use consort_types::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,8 +21,9 @@ impl Scheduler {
         let mut last = None;
         for (index, ask) in job.asks.iter().enumerate() {
             let ask_id = job.ask_id(index);
-            let position = (ask_id.stage, std::mem::discriminant(&ask.state), ask.not_before > now);
-            if last != Some(position) || matches!(ask.state, AskState::Granted(_)) {
+            let words = world_words(&ask.last);
+            let position = (ask_id.stage, std::mem::discriminant(&ask.state), ask.not_before > now, words);
+            if last.as_ref() != Some(&position) || matches!(ask.state, AskState::Granted(_)) {
                 asks.push((ask_id, self.reason(now, job, ask_id)));
             }
             last = Some(position);
@@ -77,11 +78,22 @@ fn unfinished(job: &Job, id: AskId) -> Vec<String> {
 fn last_words(last: &Last) -> String {
     match last {
         Last::Nothing => "it has not run yet".into(),
-        Last::Ended(outcome) => format!("the last attempt {outcome}"),
+        Last::Ended { outcome, words } => format!("the last attempt {outcome}{}", said(words)),
         Last::Refused(why) => format!("the last start was refused: {why}"),
         Last::Preempted(by) => format!("it gave way to job {by}"),
         Last::DeviceIll(node) => format!("a device of {node} fell ill"),
         Last::NodeLost(node) => format!("{node} was lost"),
+    }
+}
+
+/// What the world had to say about the end of the last attempt, if anything.
+pub(crate) fn world_words(last: &Last) -> Option<String> {
+    match last {
+        Last::Ended { outcome: Outcome::Stopped, words: Some(words) } => {
+            Some(format!("its last attempt was stopped: {words}"))
+        }
+        Last::Ended { outcome, words: Some(words) } => Some(format!("its last attempt {outcome}: {words}")),
+        _ => None,
     }
 }
 

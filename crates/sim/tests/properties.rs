@@ -278,12 +278,12 @@ fn hashes_are_pinned() {
 }
 
 const PINNED: [&str; 7] = [
-    "fifo 42d9760bcf5d00af",
-    "priority 40a2cd1a7ac0244d",
-    "shortest 79ccffc62bb4c7af",
-    "qssf 6929baecea521754",
-    "shortest-remaining f9aa590a5288dc94",
-    "las 32dd5250c96393a6",
-    "deadline 747e62bbf405ec77",
+    "fifo 2faf4dbc7c1d96b5",
+    "priority fb293f6b2497b220",
+    "shortest 4a2dd3df2f812f80",
+    "qssf 187fd821c1c6927c",
+    "shortest-remaining 8ecd88774ed87101",
+    "las 6f6b843bfa854e92",
+    "deadline c1f09239b9280ad2",
 ];
-const PINNED_HISTORY: &str = "da130fd6c904ebab";
+const PINNED_HISTORY: &str = "88b48d5cbeccd14b";
