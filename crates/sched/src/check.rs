@@ -36,6 +36,8 @@ pub enum Breach {
     CannotPreempt,
     /// This world cannot grant a part of a device.
     CannotShare,
+    /// This world picks the devices of a node itself, so nothing closer than a node can be promised.
+    CannotPick,
     /// Every role must be filled, within its range.
     NotWhole,
     /// The device is of another kind, has too little memory, or another share was asked for.
@@ -196,6 +198,9 @@ fn role_is_kept<'g>(
     let (mine, rest) = grants.split_at(total as usize);
     if shape.share < WHOLE && !capabilities.shares {
         return Err(Breach::CannotShare);
+    }
+    if shape.within == Some(Level::Island) && capabilities.grain == Grain::Node {
+        return Err(Breach::CannotPick);
     }
     if mine.iter().any(|grant| grant.device.index() >= cluster.devices.len()) {
         return Err(Breach::WrongShape);

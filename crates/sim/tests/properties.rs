@@ -286,4 +286,4 @@ const PINNED: [&str; 7] = [
     "las 6f6b843bfa854e92",
     "deadline c1f09239b9280ad2",
 ];
-const PINNED_HISTORY: &str = "88b48d5cbeccd14b";
+const PINNED_HISTORY: &str = "3d37fe46bc0a64b6";

@@ -3,6 +3,7 @@
 use super::{NAME, Verdict, refuse, span, text};
 use crate::class::Class;
 use crate::scheduler::Scheduler;
+use crate::state::cluster::Level;
 use consort_types::*;
 
 const STAGES: usize = 256;
@@ -208,9 +209,22 @@ impl Scheduler {
             {
                 let mut names: Vec<&str> =
                     self.state.cluster.settings.levels.iter().map(|level| level.name.as_str()).collect();
-                names.extend(["node", "island"]);
+                names.push("node");
+                names.extend((self.capabilities.grain == Grain::Device).then_some("island"));
                 let subject = format!("{who} wants to be within one {level}, which is no level or link here");
                 return refuse(Rule::UnknownName, subject, format!("levels are {}", names.join(", ")));
+            }
+            let is_inside = |level: &&String| self.state.cluster.level(level) == Some(Level::Island);
+            if let Some(level) = shape.within.as_ref().filter(is_inside)
+                && self.capabilities.grain == Grain::Node
+            {
+                return refuse(
+                    Rule::NeverFits,
+                    format!(
+                        "{who} wants to be within one {level}, but the cluster manager picks the devices of a node itself"
+                    ),
+                    "ask for node or a wider level",
+                );
             }
         }
         Ok(())

@@ -372,6 +372,20 @@ fn kinds_and_levels_are_known() {
 }
 
 #[test]
+fn nothing_closer_than_a_node_is_promised_where_somebody_else_picks_its_devices() {
+    let mut s = house();
+    s.capabilities.grain = Grain::Node;
+    let within = |level: &str| shaped(1, Shape { within: Some(level.into()), ..Shape::of("a") });
+    let subject =
+        "job j wants to be within one island, but the cluster manager picks the devices of a node itself";
+    no(&s, within("island"), Rule::NeverFits, subject, "ask for node or a wider level");
+    yes(&s, within("node"));
+    yes(&s, within("rack"));
+    let subject = "job j wants to be within one pod, which is no level or link here";
+    no(&s, within("pod"), Rule::UnknownName, subject, "levels are rack, node");
+}
+
+#[test]
 fn what_never_fits_is_refused_with_what_would() {
     let s = house();
     let within = |level: &str| Shape { within: Some(level.into()), ..Shape::of("a") };

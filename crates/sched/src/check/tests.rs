@@ -216,6 +216,23 @@ fn a_world_that_cannot_share_is_not_asked_to() {
 }
 
 #[test]
+fn a_world_that_picks_devices_itself_is_promised_no_island() {
+    let mut scheduler = house();
+    let within = |level: &str| Shape { within: Some(level.into()), ..Shape::of("a") };
+    let island = submit(&mut scheduler, JobSpec::gang("island", 2, within("island")));
+    let node = submit(&mut scheduler, JobSpec::gang("node", 2, within("node")));
+    let pair = |ask| vec![start(ask, whole(&[0, 1]))];
+    assert_eq!(verdict(&scheduler, pair(island)), Ok(()));
+    scheduler.capabilities.grain = Grain::Node;
+    assert_eq!(verdict(&scheduler, pair(island)), Err((Breach::CannotPick, 0)));
+    assert_eq!(verdict(&scheduler, pair(node)), Ok(()));
+    // What is left from a world that could is passed over, so that it spoils no plan.
+    let made = scheduler.plan(START);
+    assert!(made.moves.iter().all(|change| !matches!(change, Move::Start { ask, .. } if *ask == island)));
+    assert_eq!(made.moves.len(), 1);
+}
+
+#[test]
 fn a_gang_is_whole_or_absent() {
     let mut scheduler = house();
     let mut spec = gang(2);

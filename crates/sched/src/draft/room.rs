@@ -7,6 +7,7 @@ use super::Draft;
 use crate::class::{Class, ClassShape};
 use crate::policy::place::{Consolidated, share};
 use crate::policy::{Need, Place};
+use crate::state::cluster::Level;
 use crate::view::AskView;
 use consort_types::*;
 use std::collections::BTreeMap;
@@ -112,6 +113,9 @@ impl Draft<'_> {
             return None;
         }
         let (devices, within) = (shape.devices, shape.within);
+        if within == Some(Level::Island) && self.capabilities.grain == Grain::Node {
+            return None; // `accept` refuses these; one may be left from a world that could
+        }
         let before = search.taken.get(&kind).copied().unwrap_or(0);
         let share = before + u64::from(count) * u64::from(devices) * u64::from(shape.share);
         let leaving = |tenant| self.accounts.get(&(tenant, kind)).map_or(0, |change| change.1);

@@ -106,5 +106,6 @@ pub(super) fn faults(dice: &mut Dice) -> Faults {
 }
 
 pub(super) fn capabilities(dice: &mut Dice) -> Capabilities {
-    Capabilities { preempts: dice.chance(0.9), shares: dice.chance(0.9), grain: Grain::Device }
+    let grain = if dice.chance(0.2) { Grain::Node } else { Grain::Device };
+    Capabilities { preempts: dice.chance(0.9), shares: dice.chance(0.9), grain }
 }

@@ -180,7 +180,7 @@ impl Reader {
         Ok(queue)
     }
 
-    /// `world starts take 10s, stops take 30s, endings take 5s, cannot preempt, cannot share`.
+    /// `world starts take 10s, stops take 30s, endings take 5s, cannot preempt, cannot share, cannot pick`.
     pub(super) fn world(&mut self, words: &mut Words<'_>) -> Result<(), ReadError> {
         words.need(&["world"])?;
         loop {
@@ -188,8 +188,10 @@ impl Reader {
                 let capabilities = &mut self.story.capabilities;
                 if words.take("preempt") {
                     capabilities.preempts = false;
+                } else if words.take("pick") {
+                    capabilities.grain = Grain::Node;
                 } else {
-                    words.need(&["share", "preempt"])?;
+                    words.need(&["share", "preempt", "pick"])?;
                     capabilities.shares = false;
                 }
             } else {
