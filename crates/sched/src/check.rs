@@ -40,7 +40,8 @@ pub enum Breach {
     CannotPick,
     /// Every role must be filled, within its range.
     NotWhole,
-    /// The device is of another kind, has too little memory, or another share was asked for.
+    /// The device is of another kind, has too little memory, is on a node without a feature, or another share was asked
+    /// for.
     WrongShape,
     /// The members of a role, or the devices of a member, are further apart than asked.
     TooFarApart,
@@ -224,8 +225,15 @@ fn suits(cluster: &Cluster, shape: &ClassShape, kind: KindId, grant: &Grant) -> 
     cluster.device(grant.device).kind == kind
         && shape.kind.is_none_or(|wanted| wanted == kind)
         && shape.suits(cluster, kind)
+        && has_features(cluster, shape, grant.device)
         && grant.share == shape.share
         && grant.memory_bytes == shape.memory_on(cluster, kind)
+}
+
+/// By the names that the node gave when it joined: what `place` looks at is an index of its own.
+fn has_features(cluster: &Cluster, shape: &ClassShape, id: DeviceId) -> bool {
+    let said = &cluster.nodes[cluster.device(id).node.index()].spec.features;
+    shape.features.iter().all(|wanted| said.iter().any(|name| cluster.feature(name) == Some(*wanted)))
 }
 
 /// The domain a device is in at a level; `None` if it is in no such domain.

@@ -169,17 +169,14 @@ fn kind_name(view: &View<'_>, kind: KindId) -> String {
 pub(crate) fn no_room(draft: &Draft<'_>, ask: &AskView<'_>) -> Reason {
     let (view, roles) = (draft.view(), draft.needs_by_role(ask));
     let kinds: BTreeSet<KindId> = roles.iter().flatten().map(|need| need.0).collect();
-    let free = |kind: KindId| u64::from(draft.free().total(kind)) * u64::from(WHOLE);
-    let enough = roles.iter().enumerate().all(|(role, options)| {
-        options.iter().any(|&(kind, needs)| needs + unavoidable(&roles, role, kind) <= free(kind))
-    });
-    let mut holders = holders(&view, draft, &kinds, ask);
+    let enough = draft.has_enough(ask, |role, kind| unavoidable(&roles, role, kind));
+    let mut holders = holders(&view, draft, ask);
     holders.sort_by_key(|(until, id, _)| (until.is_none(), *until, *id));
     let stage = &ask.spec().stages[usize::from(ask.id().stage)];
-    let (closed, foreign, ill) = draft.out_of_reach(&kinds);
+    let (closed, foreign, ill) = draft.out_of_reach(ask);
     Reason::NoRoom {
         needs: stage.roles.iter().map(in_words).collect::<Vec<_>>().join(" and "),
-        free: kinds.iter().map(|&kind| (kind_name(&view, kind), draft.free().total(kind))).collect(),
+        free: kinds.iter().map(|&kind| (kind_name(&view, kind), draft.free_for(ask, kind))).collect(),
         closed,
         foreign,
         ill,
@@ -190,8 +187,8 @@ pub(crate) fn no_room(draft: &Draft<'_>, ask: &AskView<'_>) -> Reason {
 
 type Rank = (Option<Time>, AskId, Holder);
 
-fn holders(view: &View<'_>, draft: &Draft<'_>, kinds: &BTreeSet<KindId>, ask: &AskView<'_>) -> Vec<Rank> {
-    let wanted = |grant: &&Grant| kinds.contains(&view.kind_of(grant.device));
+fn holders(view: &View<'_>, draft: &Draft<'_>, ask: &AskView<'_>) -> Vec<Rank> {
+    let wanted = |grant: &&Grant| draft.could_use(ask, grant.device);
     let others = || view.granted().filter(|id| *id != ask.id()).filter_map(|id| view.ask(id));
     let planned = others().filter(|other| other.doing() == Doing::Planned);
     let promised: BTreeSet<DeviceId> =
@@ -217,7 +214,7 @@ fn holders(view: &View<'_>, draft: &Draft<'_>, kinds: &BTreeSet<KindId>, ask: &A
     ranks
 }
 
-/// `16 h200`, `2 x 8 h200 within nvlink`, `0.5 of a t4`, `4 to 8 a100 or 8 v100`.
+/// `16 h200`, `2 x 8 h200 within nvlink`, `4 h200 with ib and nvme`, `0.5 of a t4`, `4 to 8 a100 or 8 v100`.
 fn in_words(role: &Role) -> String {
     let count = match role.count {
         Count { min, max } if min == max => min.to_string(),
@@ -232,12 +229,11 @@ fn in_words(role: &Role) -> String {
             (1, share, _) => format!("{count} x {} of a {kind}", f64::from(share) / f64::from(WHOLE)),
             (devices, ..) => format!("{count} x {devices} {kind}"),
         };
-        let memory = match shape.memory_bytes {
-            0 => String::new(),
-            bytes => format!(" with {}", memory_words(bytes)),
-        };
+        let memory = (shape.memory_bytes > 0).then(|| memory_words(shape.memory_bytes));
+        let more: Vec<String> = memory.into_iter().chain(shape.features.iter().cloned()).collect();
+        let more = if more.is_empty() { String::new() } else { format!(" with {}", more.join(" and ")) };
         let within = shape.within.as_ref().map(|within| format!(" within {within}")).unwrap_or_default();
-        format!("{what}{memory}{within}")
+        format!("{what}{more}{within}")
     });
     shapes.collect::<Vec<_>>().join(" or ")
 }
@@ -281,7 +277,7 @@ mod tests {
         let queue = QueueSpec { name: "default".into(), priority: 0, strict: true, tenants: vec![] };
         say(&mut scheduler, Input::SetQueue(queue));
         let devices = vec![DeviceGroup { kind: "a".into(), count: 2, island: 0 }];
-        say(&mut scheduler, Input::NodeJoined(NodeSpec { name: "n".into(), domains: vec![], devices }));
+        say(&mut scheduler, Input::NodeJoined(NodeSpec { name: "n".into(), devices, ..NodeSpec::default() }));
         for (name, tenant, count) in
             [("one", "red", 1), ("two", "red", 1), ("wide", "default", 2), ("last", "default", 1)]
         {

@@ -274,7 +274,7 @@ mod tests {
         let queue = QueueSpec { name: "default".into(), priority: 0, strict: false, tenants: vec![] };
         say(&mut scheduler, Input::SetQueue(queue));
         let devices = vec![DeviceGroup { kind: "a".into(), count: 1, island: 0 }];
-        say(&mut scheduler, Input::NodeJoined(NodeSpec { name: "n".into(), domains: vec![], devices }));
+        say(&mut scheduler, Input::NodeJoined(NodeSpec { name: "n".into(), devices, ..NodeSpec::default() }));
         for number in 1..=50_000u64 {
             let mut spec = JobSpec::gang("link", 1, Shape::of("a"));
             if number > 1 {
@@ -296,7 +296,7 @@ mod tests {
         let queue = QueueSpec { name: "default".into(), priority: 0, strict: false, tenants: vec![] };
         say(&mut scheduler, Input::SetQueue(queue));
         let devices = vec![DeviceGroup { kind: "a".into(), count: 2, island: 0 }];
-        say(&mut scheduler, Input::NodeJoined(NodeSpec { name: "n".into(), domains: vec![], devices }));
+        say(&mut scheduler, Input::NodeJoined(NodeSpec { name: "n".into(), devices, ..NodeSpec::default() }));
         specs.into_iter().for_each(|spec| say(&mut scheduler, Input::Submit(Arc::new(spec))));
         let plan = scheduler.plan(Time::ZERO);
         scheduler.apply(&Event { at: Time::ZERO, fact: Fact::Planned(plan) });

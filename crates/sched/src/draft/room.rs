@@ -122,7 +122,8 @@ impl Draft<'_> {
         if search.tenant.is_some_and(|tenant| !self.below_ceiling(tenant, kind, share, leaving(tenant))) {
             return None;
         }
-        let need = Need { cluster, free: self.free, kind, count, devices, within };
+        let only = self.free.nodes_having(&shape.features);
+        let need = Need { cluster, free: self.free, only, kind, count, devices, within };
         match shape.share {
             WHOLE => search.place.place(&need),
             part => share::pack(&need, part, shape.memory_on(cluster, kind)),
