@@ -57,8 +57,9 @@ fn accepted(input: &Input) -> Told {
         Input::StartRefused { allocation: id, why } => {
             about("start-refused", id.ask.job, format!("job {} could not be started: {why}", id.ask))
         }
-        Input::Ended { allocation: id, outcome, .. } => {
-            about("ended", id.ask.job, format!("job {} {outcome}, attempt {}", id.ask, id.attempt))
+        Input::Ended { allocation: id, outcome, why } => {
+            let why = why.as_ref().map_or(String::new(), |why| format!(": {why}"));
+            about("ended", id.ask.job, format!("job {} {outcome}, attempt {}{why}", id.ask, id.attempt))
         }
     }
 }

@@ -43,6 +43,7 @@ fn events() -> Vec<Event> {
                         share: 500,
                         memory_bytes: 1 << 30,
                         within: Some("nvlink".into()),
+                        features: vec![],
                     }],
                 }],
                 after: vec![],
@@ -75,6 +76,7 @@ fn events() -> Vec<Event> {
         name: "n1".into(),
         domains: vec!["r1".into()],
         devices: vec![DeviceGroup { kind: "h200".into(), count: 8, island: 4 }],
+        features: vec![],
     };
     let outcomes = [
         Outcome::Succeeded,
@@ -112,7 +114,7 @@ fn events() -> Vec<Event> {
         Input::Cancel(JobId(7)),
         Input::Pause(JobId(7)),
         Input::Resume(JobId(7)),
-        Input::NodeJoined(node),
+        Input::NodeJoined(node.clone()),
         Input::NodeSilent(node_id),
         Input::NodeReturned(node_id),
         Input::NodeFenced(node_id),
@@ -125,7 +127,22 @@ fn events() -> Vec<Event> {
         Input::StartRefused { allocation: allocation(), why: "no such folder".into() },
     ];
     inputs.extend(outcomes.map(|outcome| Input::over(allocation(), outcome)));
-    let facts = inputs.into_iter().map(Fact::Accepted).chain([Fact::Planned(plan)]);
+    // Shapes that came later stand behind the older ones, so that no line ever changes.
+    let ended = |outcome, why: Option<&str>| {
+        Fact::Accepted(Input::Ended { allocation: allocation(), outcome, why: why.map(Into::into) })
+    };
+    let failed = |cause| Outcome::Failed { code: 143, cause };
+    let features = || vec!["ib".into(), "nvme".into()];
+    let featured = NodeSpec { features: features(), ..node.clone() };
+    let insisting = JobSpec::gang("picky", 1, Shape { features: features(), ..Shape::any() });
+    let later = [
+        ended(Outcome::Stopped, Some("node n3 is down")),
+        ended(failed(Cause::TimeLimit), None),
+        ended(failed(Cause::Cancelled), Some("by uid 0")),
+        Fact::Accepted(Input::NodeJoined(featured)),
+        Fact::Accepted(Input::Submit(Arc::new(insisting))),
+    ];
+    let facts = inputs.into_iter().map(Fact::Accepted).chain([Fact::Planned(plan)]).chain(later);
     (1_700_000_000_000_000_000..).zip(facts).map(|(at, fact)| Event { at: Time(at), fact }).collect()
 }
 

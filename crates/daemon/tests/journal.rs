@@ -41,6 +41,7 @@ impl House {
                 name: "n".into(),
                 domains: vec![],
                 devices: vec![DeviceGroup { kind: "a".into(), count: 4, island: 0 }],
+                features: vec![],
             }),
         ]);
         for _ in 0..jobs {
@@ -335,5 +336,5 @@ fn the_layout_of_snapshots_is_numbered() {
     let plan = house.scheduler.plan(Time::ZERO);
     house.scheduler.apply(&Event { at: Time::ZERO, fact: Fact::Planned(plan) });
     let bytes = postcard::to_stdvec(&house.scheduler.save()).expect("plain data");
-    assert_eq!((consort_sched::LAYOUT, bytes.len(), crc32fast::hash(&bytes)), (1, 558, 1_880_668_724));
+    assert_eq!((consort_sched::LAYOUT, bytes.len(), crc32fast::hash(&bytes)), (3, 567, 1_190_907_255));
 }

@@ -14,6 +14,10 @@ use consort_types::*;
 
 /// Names longer than this help nobody.
 const NAME: usize = 256;
+/// The same for those of features, which are told in the middle of sentences.
+const FEATURE: usize = 64;
+/// Features of one node, or that one shape insists on.
+const FEATURES: usize = 256;
 /// Devices of one node.
 const DEVICES_PER_NODE: u32 = 65_536;
 
@@ -255,6 +259,7 @@ impl Scheduler {
             );
         }
         node.domains.iter().try_for_each(|domain| text("the name of a domain", domain, NAME))?;
+        features(&who, &node.features)?;
         let mut devices = 0u32;
         for group in &node.devices {
             if self.state.cluster.kind(&group.kind).is_none() {
@@ -328,6 +333,23 @@ impl Scheduler {
             }
             Some(_) => Ok(()),
         }
+    }
+}
+
+/// Names of features that can be printed, in order and each once.
+fn features(who: &str, names: &[String]) -> Verdict {
+    if names.len() > FEATURES {
+        let subject = format!("{who} names {} features", names.len());
+        return refuse(Rule::OutOfRange, subject, format!("use at most {FEATURES}"));
+    }
+    names.iter().try_for_each(|name| text("the name of a feature", name, FEATURE))?;
+    match names.is_sorted_by(|one, other| one < other) {
+        true => Ok(()),
+        false => refuse(
+            Rule::Malformed,
+            format!("{who} names features twice or out of order"),
+            "name each once, in order",
+        ),
     }
 }
 

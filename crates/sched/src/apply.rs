@@ -58,7 +58,9 @@ impl Scheduler {
             Input::DeviceHealth { node, ill } => self.set_health(*node, ill),
             Input::Started(allocation) => self.started(*allocation),
             Input::StartRefused { allocation, why } => self.start_refused(*allocation, why),
-            Input::Ended { allocation, outcome, .. } => self.allocation_ended(*allocation, *outcome),
+            Input::Ended { allocation, outcome, why } => {
+                self.allocation_ended(*allocation, *outcome, why.as_ref())
+            }
         }
     }
 

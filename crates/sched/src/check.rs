@@ -36,9 +36,12 @@ pub enum Breach {
     CannotPreempt,
     /// This world cannot grant a part of a device.
     CannotShare,
+    /// This world picks the devices of a node itself, so nothing closer than a node can be promised.
+    CannotPick,
     /// Every role must be filled, within its range.
     NotWhole,
-    /// The device is of another kind, has too little memory, or another share was asked for.
+    /// The device is of another kind, has too little memory, is on a node without a feature, or another share was asked
+    /// for.
     WrongShape,
     /// The members of a role, or the devices of a member, are further apart than asked.
     TooFarApart,
@@ -197,6 +200,9 @@ fn role_is_kept<'g>(
     if shape.share < WHOLE && !capabilities.shares {
         return Err(Breach::CannotShare);
     }
+    if shape.within == Some(Level::Island) && capabilities.grain == Grain::Node {
+        return Err(Breach::CannotPick);
+    }
     if mine.iter().any(|grant| grant.device.index() >= cluster.devices.len()) {
         return Err(Breach::WrongShape);
     }
@@ -219,8 +225,15 @@ fn suits(cluster: &Cluster, shape: &ClassShape, kind: KindId, grant: &Grant) -> 
     cluster.device(grant.device).kind == kind
         && shape.kind.is_none_or(|wanted| wanted == kind)
         && shape.suits(cluster, kind)
+        && has_features(cluster, shape, grant.device)
         && grant.share == shape.share
         && grant.memory_bytes == shape.memory_on(cluster, kind)
+}
+
+/// By the names that the node gave when it joined: what `place` looks at is an index of its own.
+fn has_features(cluster: &Cluster, shape: &ClassShape, id: DeviceId) -> bool {
+    let said = &cluster.nodes[cluster.device(id).node.index()].spec.features;
+    shape.features.iter().all(|wanted| said.iter().any(|name| cluster.feature(name) == Some(*wanted)))
 }
 
 /// The domain a device is in at a level; `None` if it is in no such domain.

@@ -1,8 +1,8 @@
 //! Requests with their names resolved. Jobs that ask for the same thing share one class, so that what is found out
 //! about one of them (it fits nowhere just now) holds for all.
 
-use crate::state::cluster::{Cluster, Level};
-use consort_types::{Count, KindId, Role, WHOLE};
+use crate::state::cluster::{Cluster, FeatureId, Level};
+use consort_types::{Count, DeviceId, KindId, Role, WHOLE};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,6 +30,8 @@ pub(crate) struct ClassShape {
     pub share: u16,
     pub memory_bytes: u64,
     pub within: Option<Level>,
+    /// What a node must have, all of it; most ask for nothing.
+    pub features: Vec<FeatureId>,
 }
 
 impl ClassShape {
@@ -47,6 +49,16 @@ impl ClassShape {
     pub fn suits(&self, cluster: &Cluster, kind: KindId) -> bool {
         let memory = cluster.memory(kind);
         memory == 0 || self.memory_bytes <= memory
+    }
+
+    /// Whether it could use this device, were it free.
+    pub fn could_use(&self, cluster: &Cluster, id: DeviceId) -> bool {
+        let device = cluster.device(id);
+        let is_meant = match self.kind {
+            Some(kind) => kind == device.kind,
+            None => !cluster.kinds[device.kind.index()].spec.by_name,
+        };
+        is_meant && self.suits(cluster, device.kind) && cluster.has_features(device.node, &self.features)
     }
 
     /// Memory that a grant on a device of this kind takes: all of a whole device, the need or the share of a part.
@@ -74,7 +86,9 @@ impl Class {
                     None => None,
                 };
                 let (devices, share, memory_bytes) = (shape.devices, shape.share, shape.memory_bytes);
-                Some(ClassShape { kind, devices, share, memory_bytes, within })
+                let features = shape.features.iter().map(|name| cluster.feature(name));
+                let features = features.collect::<Option<_>>()?;
+                Some(ClassShape { kind, devices, share, memory_bytes, within, features })
             });
             Some(ClassRole { count: role.count, shapes: shapes.collect::<Option<_>>()? })
         });
@@ -89,6 +103,16 @@ impl Class {
     /// Members of one ask at its widest.
     pub fn members(&self) -> u32 {
         self.roles.iter().fold(0u32, |sum, role| sum.saturating_add(role.count.max))
+    }
+
+    /// Whether some shape insists on features of its node.
+    pub(crate) fn is_featured(&self) -> bool {
+        self.shapes().any(|shape| !shape.features.is_empty())
+    }
+
+    /// The shapes of all roles.
+    pub(crate) fn shapes(&self) -> impl Iterator<Item = &ClassShape> {
+        self.roles.iter().flat_map(|role| &role.shapes)
     }
 
     /// Whether it is one role that wants whole devices.

@@ -181,14 +181,52 @@ impl<'a> Draft<'a> {
         needs
     }
 
-    /// Devices of these kinds that nobody of ours holds and that still cannot be granted: those on nodes that take no
-    /// new work, those in foreign hands, and those that are ill.
-    pub(crate) fn out_of_reach(&self, kinds: &BTreeSet<KindId>) -> (u32, u32, u32) {
+    /// Whether some role of an ask could use a device, were it free.
+    pub(crate) fn could_use(&self, ask: &AskView<'_>, device: DeviceId) -> bool {
+        ask.class().shapes().any(|shape| shape.could_use(&self.state.cluster, device))
+    }
+
+    /// Whether enough whole devices are free on nodes that would do, were they in the right place: for each role, on some
+    /// shape and kind, beside what the `others` take of that kind because they accept no other.
+    pub(crate) fn has_enough(&self, ask: &AskView<'_>, others: impl Fn(usize, KindId) -> u64) -> bool {
+        let cluster = &self.state.cluster;
+        ask.class().roles.iter().enumerate().all(|(index, role)| {
+            role.shapes.iter().any(|shape| {
+                let needs = u64::from(role.count.min) * u64::from(shape.devices) * u64::from(shape.share);
+                let only = self.free.nodes_having(&shape.features);
+                let is_enough = |kind: KindId| {
+                    let free = self.free.total_on(kind, only.as_ref());
+                    needs + others(index, kind) <= u64::from(free) * u64::from(WHOLE)
+                };
+                shape.kinds(cluster).any(|kind| shape.suits(cluster, kind) && is_enough(kind))
+            })
+        })
+    }
+
+    /// Wholly free devices of a kind that some role of an ask could use.
+    pub(crate) fn free_for(&self, ask: &AskView<'_>, kind: KindId) -> u32 {
+        if !ask.class().is_featured() {
+            return self.free.total(kind);
+        }
+        let cluster = &self.state.cluster;
+        let accepts = |node: NodeId| {
+            let mut shapes = ask.class().shapes();
+            shapes.any(|shape| {
+                shape.kinds(cluster).any(|other| other == kind) && cluster.has_features(node, &shape.features)
+            })
+        };
+        let nodes = (0..cluster.nodes.len() as u32).map(NodeId).filter(|&node| accepts(node));
+        nodes.map(|node| self.free.on_node(node, kind)).sum()
+    }
+
+    /// Devices that an ask could use, that nobody of ours holds and that still cannot be granted: those on nodes that
+    /// take no new work, those in foreign hands, and those that are ill.
+    pub(crate) fn out_of_reach(&self, ask: &AskView<'_>) -> (u32, u32, u32) {
         let cluster = &self.state.cluster;
         let (mut closed, mut foreign, mut ill) = (0, 0, 0);
         for node in &cluster.nodes {
-            let devices = node.devices().map(|id| &cluster.devices[id as usize]);
-            for device in devices.filter(|device| device.held == 0 && kinds.contains(&device.kind)) {
+            let devices = node.devices().map(|id| (DeviceId(id), &cluster.devices[id as usize]));
+            for (_, device) in devices.filter(|(id, device)| device.held == 0 && self.could_use(ask, *id)) {
                 closed += u32::from(!node.usable());
                 ill += u32::from(node.usable() && device.ill.is_some());
                 foreign += u32::from(node.usable() && device.ill.is_none() && device.foreign > 0);

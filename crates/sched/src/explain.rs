@@ -6,7 +6,7 @@
 use crate::belief::length;
 use crate::draft::{Draft, room};
 use crate::scheduler::Scheduler;
-use crate::state::jobs::{AskState, Job, Last, Phase};
+use crate::state::jobs::{AskState, Job, Last, Phase, said};
 use crate::view::{AskView, Doing, View};
 use consort_types::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,8 +21,9 @@ impl Scheduler {
         let mut last = None;
         for (index, ask) in job.asks.iter().enumerate() {
             let ask_id = job.ask_id(index);
-            let position = (ask_id.stage, std::mem::discriminant(&ask.state), ask.not_before > now);
-            if last != Some(position) || matches!(ask.state, AskState::Granted(_)) {
+            let words = world_words(&ask.last);
+            let position = (ask_id.stage, std::mem::discriminant(&ask.state), ask.not_before > now, words);
+            if last.as_ref() != Some(&position) || matches!(ask.state, AskState::Granted(_)) {
                 asks.push((ask_id, self.reason(now, job, ask_id)));
             }
             last = Some(position);
@@ -77,11 +78,22 @@ fn unfinished(job: &Job, id: AskId) -> Vec<String> {
 fn last_words(last: &Last) -> String {
     match last {
         Last::Nothing => "it has not run yet".into(),
-        Last::Ended(outcome) => format!("the last attempt {outcome}"),
+        Last::Ended { outcome, words } => format!("the last attempt {outcome}{}", said(words)),
         Last::Refused(why) => format!("the last start was refused: {why}"),
         Last::Preempted(by) => format!("it gave way to job {by}"),
         Last::DeviceIll(node) => format!("a device of {node} fell ill"),
         Last::NodeLost(node) => format!("{node} was lost"),
+    }
+}
+
+/// What the world had to say about the end of the last attempt, if anything.
+pub(crate) fn world_words(last: &Last) -> Option<String> {
+    match last {
+        Last::Ended { outcome: Outcome::Stopped, words: Some(words) } => {
+            Some(format!("its last attempt was stopped: {words}"))
+        }
+        Last::Ended { outcome, words: Some(words) } => Some(format!("its last attempt {outcome}: {words}")),
+        _ => None,
     }
 }
 
@@ -157,17 +169,14 @@ fn kind_name(view: &View<'_>, kind: KindId) -> String {
 pub(crate) fn no_room(draft: &Draft<'_>, ask: &AskView<'_>) -> Reason {
     let (view, roles) = (draft.view(), draft.needs_by_role(ask));
     let kinds: BTreeSet<KindId> = roles.iter().flatten().map(|need| need.0).collect();
-    let free = |kind: KindId| u64::from(draft.free().total(kind)) * u64::from(WHOLE);
-    let enough = roles.iter().enumerate().all(|(role, options)| {
-        options.iter().any(|&(kind, needs)| needs + unavoidable(&roles, role, kind) <= free(kind))
-    });
-    let mut holders = holders(&view, draft, &kinds, ask);
+    let enough = draft.has_enough(ask, |role, kind| unavoidable(&roles, role, kind));
+    let mut holders = holders(&view, draft, ask);
     holders.sort_by_key(|(until, id, _)| (until.is_none(), *until, *id));
     let stage = &ask.spec().stages[usize::from(ask.id().stage)];
-    let (closed, foreign, ill) = draft.out_of_reach(&kinds);
+    let (closed, foreign, ill) = draft.out_of_reach(ask);
     Reason::NoRoom {
         needs: stage.roles.iter().map(in_words).collect::<Vec<_>>().join(" and "),
-        free: kinds.iter().map(|&kind| (kind_name(&view, kind), draft.free().total(kind))).collect(),
+        free: kinds.iter().map(|&kind| (kind_name(&view, kind), draft.free_for(ask, kind))).collect(),
         closed,
         foreign,
         ill,
@@ -178,8 +187,8 @@ pub(crate) fn no_room(draft: &Draft<'_>, ask: &AskView<'_>) -> Reason {
 
 type Rank = (Option<Time>, AskId, Holder);
 
-fn holders(view: &View<'_>, draft: &Draft<'_>, kinds: &BTreeSet<KindId>, ask: &AskView<'_>) -> Vec<Rank> {
-    let wanted = |grant: &&Grant| kinds.contains(&view.kind_of(grant.device));
+fn holders(view: &View<'_>, draft: &Draft<'_>, ask: &AskView<'_>) -> Vec<Rank> {
+    let wanted = |grant: &&Grant| draft.could_use(ask, grant.device);
     let others = || view.granted().filter(|id| *id != ask.id()).filter_map(|id| view.ask(id));
     let planned = others().filter(|other| other.doing() == Doing::Planned);
     let promised: BTreeSet<DeviceId> =
@@ -205,7 +214,7 @@ fn holders(view: &View<'_>, draft: &Draft<'_>, kinds: &BTreeSet<KindId>, ask: &A
     ranks
 }
 
-/// `16 h200`, `2 x 8 h200 within nvlink`, `0.5 of a t4`, `4 to 8 a100 or 8 v100`.
+/// `16 h200`, `2 x 8 h200 within nvlink`, `4 h200 with ib and nvme`, `0.5 of a t4`, `4 to 8 a100 or 8 v100`.
 fn in_words(role: &Role) -> String {
     let count = match role.count {
         Count { min, max } if min == max => min.to_string(),
@@ -220,12 +229,11 @@ fn in_words(role: &Role) -> String {
             (1, share, _) => format!("{count} x {} of a {kind}", f64::from(share) / f64::from(WHOLE)),
             (devices, ..) => format!("{count} x {devices} {kind}"),
         };
-        let memory = match shape.memory_bytes {
-            0 => String::new(),
-            bytes => format!(" with {}", memory_words(bytes)),
-        };
+        let memory = (shape.memory_bytes > 0).then(|| memory_words(shape.memory_bytes));
+        let more: Vec<String> = memory.into_iter().chain(shape.features.iter().cloned()).collect();
+        let more = if more.is_empty() { String::new() } else { format!(" with {}", more.join(" and ")) };
         let within = shape.within.as_ref().map(|within| format!(" within {within}")).unwrap_or_default();
-        format!("{what}{memory}{within}")
+        format!("{what}{more}{within}")
     });
     shapes.collect::<Vec<_>>().join(" or ")
 }
@@ -269,7 +277,7 @@ mod tests {
         let queue = QueueSpec { name: "default".into(), priority: 0, strict: true, tenants: vec![] };
         say(&mut scheduler, Input::SetQueue(queue));
         let devices = vec![DeviceGroup { kind: "a".into(), count: 2, island: 0 }];
-        say(&mut scheduler, Input::NodeJoined(NodeSpec { name: "n".into(), domains: vec![], devices }));
+        say(&mut scheduler, Input::NodeJoined(NodeSpec { name: "n".into(), devices, ..NodeSpec::default() }));
         for (name, tenant, count) in
             [("one", "red", 1), ("two", "red", 1), ("wide", "default", 2), ("last", "default", 1)]
         {

@@ -7,7 +7,7 @@
 //! Only usable nodes (up, not drained) are listed.
 
 use crate::node_set::NodeSet;
-use crate::state::cluster::{Cluster, NO_ISLAND};
+use crate::state::cluster::{Cluster, FeatureId, NO_ISLAND};
 use consort_types::*;
 use std::collections::BTreeSet;
 
@@ -21,6 +21,8 @@ pub struct Free {
     kinds: Vec<KindFree>,
     /// By domain, then by kind: wholly free devices on usable nodes.
     domains: Vec<Vec<u32>>,
+    /// By feature: the nodes that have it, usable or not.
+    features: Vec<NodeSet>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -69,6 +71,7 @@ impl Free {
         self.devices.extend(
             (self.devices.len() as u32..cluster.devices.len() as u32).map(|id| cluster.unheld(DeviceId(id))),
         );
+        self.features.resize(cluster.features.len(), NodeSet::default());
         self.domains.resize(cluster.domains.len(), vec![]);
         for kinds in &mut self.domains {
             kinds.resize(cluster.kinds.len(), 0);
@@ -91,6 +94,13 @@ impl Free {
             }
         }
         self.nodes[id.index()].whole = whole;
+        for (nodes, name) in self.features.iter_mut().zip(&cluster.features) {
+            if node.spec.features.contains(name) {
+                nodes.insert(id.0)
+            } else {
+                nodes.remove(id.0)
+            };
+        }
         self.set_usable(cluster, id, node.usable());
     }
 
@@ -199,9 +209,23 @@ impl Free {
         (share.max(0) as u16, memory.max(0) as u64)
     }
 
+    /// The nodes that have all of these features; `None` when nothing is asked for and every node will do.
+    pub(crate) fn nodes_having(&self, features: &[FeatureId]) -> Option<NodeSet> {
+        let (first, rest) = features.split_first()?;
+        let mut nodes = self.features[first.0 as usize].clone();
+        rest.iter().for_each(|feature| nodes.keep(&self.features[feature.0 as usize]));
+        Some(nodes)
+    }
+
     /// Wholly free devices of a kind on usable nodes.
     pub fn total(&self, kind: KindId) -> u32 {
         self.kinds[kind.index()].total
+    }
+
+    /// The same on some of them.
+    pub(crate) fn total_on(&self, kind: KindId, only: Option<&NodeSet>) -> u32 {
+        let Some(only) = only else { return self.total(kind) };
+        only.iter().map(|node| self.on_node(NodeId(node), kind)).sum()
     }
 
     /// Wholly free devices of a kind on one node; 0 when it takes no work.

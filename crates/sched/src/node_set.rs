@@ -31,6 +31,20 @@ impl NodeSet {
         }
     }
 
+    pub fn contains(&self, member: u32) -> bool {
+        self.words.get(member as usize / 64).is_some_and(|bits| bits & (1 << (member % 64)) != 0)
+    }
+
+    /// Leaves only what the other has too.
+    pub fn keep(&mut self, other: &NodeSet) {
+        for (word, bits) in self.words.iter_mut().enumerate() {
+            *bits &= other.words.get(word).copied().unwrap_or(0);
+            if *bits == 0 {
+                self.summary[word / 64] &= !(1 << (word % 64));
+            }
+        }
+    }
+
     pub fn first(&self) -> Option<u32> {
         self.iter().next()
     }
@@ -72,6 +86,21 @@ impl Eq for NodeSet {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_kept_is_what_both_have() {
+        let of = |members: &[u32]| {
+            let mut set = NodeSet::default();
+            members.iter().for_each(|&member| set.insert(member));
+            set
+        };
+        let mut set = of(&[1, 63, 64, 5_000, 9_000]);
+        set.keep(&of(&[1, 64, 65, 5_001]));
+        assert_eq!(set, of(&[1, 64]));
+        assert!(set.contains(64) && !set.contains(63) && !set.contains(100_000));
+        set.keep(&NodeSet::default());
+        assert!(set.is_empty());
+    }
 
     #[test]
     fn behaves_like_an_ordered_set() {

@@ -1,6 +1,7 @@
 //! The read-only face of the state. Policies, explanations, the command line and the dashboard all look through it.
 
 use crate::class::{Class, ClassId};
+use crate::explain::world_words;
 use crate::state::State;
 use crate::state::cluster::Health;
 use crate::state::jobs::{Ask, AskState, Ending, Job, Phase, Why};
@@ -283,8 +284,8 @@ impl<'a> JobView<'a> {
     }
 
     /// Why it is going to end, while it still holds something.
-    pub fn ending(&self) -> Option<Why> {
-        self.job.ending
+    pub fn ending(&self) -> Option<&'a Why> {
+        self.job.ending.as_ref()
     }
 
     /// Jobs that must end first.
@@ -308,6 +309,13 @@ impl<'a> AskView<'a> {
     /// Its id.
     pub fn id(&self) -> AskId {
         self.id
+    }
+
+    /// What the world had to say about the end of the last attempt, while it waits for the next one; to be told beside
+    /// the reason why it waits. Whoever backs off has it in that reason.
+    pub fn last_words(&self, now: Time) -> Option<String> {
+        let waits = matches!(self.doing(), Doing::Waiting | Doing::Planned) && self.not_before() <= now;
+        if waits { world_words(&self.ask.last) } else { None }
     }
 
     /// The job's spec.

@@ -29,7 +29,7 @@ fn house(members: u32) -> Scheduler {
         Input::SetKind(KindSpec::named("h200")),
         Input::SetTenant(TenantSpec { name: "default".into(), quotas: vec![] }),
         Input::SetQueue(QueueSpec { name: "default".into(), priority: 0, strict: false, tenants: vec![] }),
-        Input::NodeJoined(NodeSpec { name: "n1".into(), domains: vec![], devices }),
+        Input::NodeJoined(NodeSpec { name: "n1".into(), devices, ..NodeSpec::default() }),
         Input::Submit(Arc::new(JobSpec::gang("a", members, Shape::of("h200")))),
     ] {
         let event = scheduler.accept(Time::ZERO, input).expect("a plain house");

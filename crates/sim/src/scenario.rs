@@ -21,11 +21,11 @@
 //! | statement | says |
 //! |---|---|
 //! | `levels site rack` | levels of the topology above the node, outermost first |
-//! | `cluster 2 nodes, each 8 h200 with 141GiB and 2 cpu, islands of 4, nvlink inside, pcie across, rack r1` | nodes `n1`, `n2` and so on; further lines add more; also `lease 30s`, `margin 10s` |
+//! | `cluster 2 nodes, each 8 h200 with 141GiB and 2 cpu, islands of 4, nvlink inside, pcie across, rack r1, features ib and nvme` | nodes `n1`, `n2` and so on; further lines add more; also `lease 30s`, `margin 10s` |
 //! | `policy las` | one of the stock policies; without it, `priority` |
 //! | `tenant red: guarantee 8 h200, ceiling 12 h200` | a tenant; without any such line, tenants need not be declared |
 //! | `queue urgent: priority 10, strict, for red and blue` | a queue; likewise |
-//! | `world starts take 10s, stops take 30s, endings take 5s, cannot preempt, cannot share` | what the world is like |
+//! | `world starts take 10s, stops take 30s, endings take 5s, cannot preempt, cannot share, cannot pick` | what the world is like |
 //! | `at 5s ACT` | what happens when; in order of time |
 //! | `expect`, `expect tenants`, `expect events` | what is so once everything up to the last `at` has happened |
 //! | `finally`, `finally tenants`, `finally events` | the same when nothing can happen any more |
@@ -33,12 +33,12 @@
 //! Acts: `submit NAME: CLAUSES`; `pause`, `resume`, `cancel` a job; `node n1 dies`, `is cut off for 20s`, `comes back`,
 //! `drains`, `undrains`; `others use n1[0-3]`, `others use 0.5 of n1[0]`, `others leave n1`; `ill n1[2]: fell off the bus`,
 //! `well n1` (both replace what was said of the node before); news from nowhere
-//! (`started a#1`, `refused a#1`, `ended a#1 failed`, `silent n1`, `returned n1`, `fenced n1`, `joined n1`);
-//! `refuse the next 2 starts of a`; `tenant ...` and `queue ...` as above; `crash the controller`; `plan` (only lets
+//! (`started a#1`, `refused a#1`, `ended a#1 failed`, `ended a#1 stopped: node n3 is down`, `ended a#1 cancelled`,
+//! `silent n1`, `returned n1`, `fenced n1`, `joined n1`); `refuse the next 2 starts of a`; `tenant ...` and `queue ...` as above; `crash the controller`; `plan` (only lets
 //! time pass until then).
 //!
 //! Clauses: `gang of 2 to 4 x 8 h200 or x 4 mi300x within rack and 2 cpu` (members, devices for each, alternatives,
-//! further roles); `bag of 10 tasks of 1 t4, share 0.5, memory 4GiB`; `service of 2 replicas of 1 t4`;
+//! further roles); `bag of 10 tasks of 1 t4, share 0.5, memory 4GiB, feature ib`; `service of 2 replicas of 1 t4`;
 //! `stage train is gang of 8 h200, after stage prepare`; `tenant red`, `queue urgent`, `priority 5`, `best-effort`,
 //! `guaranteed`; `runs 2h` (the truth; one hour if nothing is said), `estimate 1h` (the truth if nothing is said),
 //! `no estimate`; `limit 3h`, `retries 2`, `backoff 10s`, `restart costs 5m`, `fails twice`, `after a`,

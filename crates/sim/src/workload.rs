@@ -134,6 +134,7 @@ impl Cluster {
             name: format!("n{number}"),
             domains: vec![],
             devices: vec![DeviceGroup { kind: kind.into(), count: devices, island: 0 }],
+            features: vec![],
         };
         Cluster {
             kinds: vec![KindSpec::named(kind)],

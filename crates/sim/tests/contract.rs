@@ -47,6 +47,7 @@ impl Virtual {
             name: name.into(),
             domains: vec![],
             devices: vec![DeviceGroup { kind: "t4".into(), count: 2, island: 0 }],
+            features: vec![],
         };
         let cluster = Cluster {
             kinds: vec![KindSpec::named("t4")],

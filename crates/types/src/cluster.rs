@@ -4,7 +4,8 @@
 //! levels need no configuration: `node`, and below it `island` (devices of one node joined by one class of link).
 
 use crate::time::Span;
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Serialize, Serializer};
 
 /// What holds for the whole cluster. Set once, before the first node joins.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -64,7 +65,7 @@ impl KindSpec {
 }
 
 /// One machine, as it presents itself.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 pub struct NodeSpec {
     /// Unique in the cluster. A node that joins again under its name is the same node.
     pub name: String,
@@ -72,6 +73,25 @@ pub struct NodeSpec {
     pub domains: Vec<String>,
     /// Its devices, numbered in this order.
     pub devices: Vec<DeviceGroup>,
+    /// What else is to be said of it, in order and each once: `ib`, `nvme`. A job may insist on some of them.
+    #[serde(default)]
+    pub features: Vec<String>,
+}
+
+/// Written by hand because of the features: in a journal, which people read, none are left out, so that nodes without
+/// any are written as they always were; in a snapshot, where fields have no names, every field must be there.
+impl Serialize for NodeSpec {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let is_left_out = to.is_human_readable() && self.features.is_empty();
+        let mut written = to.serialize_struct("NodeSpec", 4 - usize::from(is_left_out))?;
+        written.serialize_field("name", &self.name)?;
+        written.serialize_field("domains", &self.domains)?;
+        written.serialize_field("devices", &self.devices)?;
+        if !is_left_out {
+            written.serialize_field("features", &self.features)?;
+        }
+        written.end()
+    }
 }
 
 /// Like devices of one node.

@@ -11,8 +11,10 @@
 
 use crate::id::JobId;
 use crate::time::{Span, Time};
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Serialize, Serializer};
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 /// A whole device, in thousandths. A share is any smaller positive number.
 pub const WHOLE: u16 = 1000;
@@ -190,7 +192,7 @@ impl Count {
 }
 
 /// An acceptable form of hardware for one member.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub struct Shape {
     /// Device kind; any when absent.
     pub kind: Option<String>,
@@ -203,6 +205,36 @@ pub struct Shape {
     /// A topology level (`island`, `node`, `rack`), or the class of link that joins one (`nvlink`): all members
     /// of the role must sit inside one such domain.
     pub within: Option<String>,
+    /// Features that a node must all have, in order and each once.
+    #[serde(default)]
+    pub features: Vec<String>,
+}
+
+/// By hand too: a workload that was generated before there were features keeps its digest.
+impl Hash for Shape {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.kind, self.devices, self.share, self.memory_bytes, &self.within).hash(state);
+        if !self.features.is_empty() {
+            self.features.hash(state);
+        }
+    }
+}
+
+/// Written by hand for the same reason as that of a node: without features it is written as it always was.
+impl Serialize for Shape {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let is_left_out = to.is_human_readable() && self.features.is_empty();
+        let mut written = to.serialize_struct("Shape", 6 - usize::from(is_left_out))?;
+        written.serialize_field("kind", &self.kind)?;
+        written.serialize_field("devices", &self.devices)?;
+        written.serialize_field("share", &self.share)?;
+        written.serialize_field("memory_bytes", &self.memory_bytes)?;
+        written.serialize_field("within", &self.within)?;
+        if !is_left_out {
+            written.serialize_field("features", &self.features)?;
+        }
+        written.end()
+    }
 }
 
 impl Shape {
@@ -213,6 +245,6 @@ impl Shape {
 
     /// One whole device of whatever kind.
     pub fn any() -> Self {
-        Self { kind: None, devices: 1, share: WHOLE, memory_bytes: 0, within: None }
+        Self { kind: None, devices: 1, share: WHOLE, memory_bytes: 0, within: None, features: vec![] }
     }
 }

@@ -91,7 +91,8 @@ impl Inventory {
     /// The machine as it presents itself to the scheduler.
     pub fn node_spec(&self) -> NodeSpec {
         let kinds = self.devices.chunk_by(|a, b| a.kind == b.kind);
-        NodeSpec { name: self.hostname.clone(), domains: vec![], devices: kinds.flat_map(groups).collect() }
+        let devices = kinds.flat_map(groups).collect();
+        NodeSpec { name: self.hostname.clone(), domains: vec![], devices, features: vec![] }
     }
 
     /// The kinds there are, in order. Processors are for those who ask for them by name, unless there is nothing else.

@@ -22,6 +22,9 @@ pub struct Node {
     pub kinds: BTreeMap<String, u64>,
     /// What else is to be said; empty when nothing.
     pub note: String,
+    /// What jobs may insist on: `ib`, `nvme`.
+    #[serde(default)]
+    pub features: Vec<String>,
 }
 
 /// Whether a node takes work.

@@ -26,6 +26,9 @@ pub struct Flags {
     /// The kind of device; with commas between them, kinds that would all do, the preferred first
     #[arg(long, value_name = "K", value_delimiter = ',', value_parser = parser(value::name))]
     kind: Vec<String>,
+    /// A feature that a node must have; with commas between them, all of them
+    #[arg(long, value_name = "F", value_delimiter = ',', value_parser = parser(value::name))]
+    feature: Vec<String>,
     /// A part of each device, as in 0.5
     #[arg(long, value_parser = parser(value::share))]
     share: Option<u16>,
@@ -125,7 +128,8 @@ impl Flags {
     fn has_hardware(&self) -> bool {
         let some =
             [self.devices, self.devices_per_worker, self.workers.map(|_| 0), self.share.map(u32::from)];
-        some.iter().any(Option::is_some) || self.memory.is_some() || !self.kind.is_empty()
+        let named = !self.kind.is_empty() || !self.feature.is_empty();
+        some.iter().any(Option::is_some) || self.memory.is_some() || named
     }
 
     fn hardware(&self, role: &mut Role) -> Result<(), Failure> {
@@ -143,6 +147,9 @@ impl Flags {
             shape.devices = devices.unwrap_or(shape.devices);
             shape.share = self.share.unwrap_or(shape.share);
             shape.memory_bytes = self.memory.unwrap_or(shape.memory_bytes);
+            if !self.feature.is_empty() {
+                shape.features = value::sorted(self.feature.clone());
+            }
         }
         let widest = role.shapes.iter().map(|shape| u64::from(shape.devices)).max().unwrap_or(0);
         match widest * u64::from(role.count.max) > u64::from(limits::WIDTH) {

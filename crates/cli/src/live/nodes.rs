@@ -75,6 +75,9 @@ fn table(nodes: &[Node]) -> Table {
     table.numbers("used", 0, each(&|node| node.used.to_string()));
     table.numbers("jobs", 2, each(&|node| node.jobs.to_string()));
     table.text("kinds", 1, each(&kinds));
+    if nodes.iter().any(|node| !node.features.is_empty()) {
+        table.text("features", 2, each(&|node| one_line(&node.features.join(", "))));
+    }
     table.text("note", 1, each(&|node| one_line(&node.note)));
     table
 }

@@ -49,6 +49,7 @@ pub fn nodes(scheduler: &Scheduler) -> Vec<Node> {
             jobs: jobs.len() as u64,
             kinds,
             note: if ill > 0 { format!("{ill} ill") } else { String::new() },
+            features: node.spec.features.clone(),
         }
     };
     view.nodes().map(told).collect()

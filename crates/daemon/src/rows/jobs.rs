@@ -41,6 +41,10 @@ type Group = (QueueId, consort_sched::ClassId, TenantId, Qos, i32);
 
 impl Reasons {
     fn of(&mut self, scheduler: &Scheduler, now: Time, ask: &AskView<'_>) -> String {
+        beside(self.shared(scheduler, now, ask), ask.last_words(now))
+    }
+
+    fn shared(&mut self, scheduler: &Scheduler, now: Time, ask: &AskView<'_>) -> String {
         let spec = ask.spec();
         let group = (ask.queue(), ask.class_id(), ask.tenant(), spec.qos, spec.priority);
         let is_backing_off = ask.not_before() > now;
@@ -63,6 +67,11 @@ impl Reasons {
         }
         told
     }
+}
+
+/// A reason, and what the world had to say about the last attempt.
+fn beside(reason: String, words: Option<String>) -> String {
+    words.map_or(reason.clone(), |words| format!("{reason}; {words}"))
 }
 
 /// The latest living jobs that are wanted, latest first, and whether there are more.
@@ -287,21 +296,23 @@ pub fn explanation(scheduler: &Scheduler, now: Time, id: JobId) -> Option<Explan
     let job = view.job(id)?;
     let found = scheduler.explain(now, id)?;
     let name = job.spec().name.clone();
-    let asks: Vec<AskReason> = found
-        .asks
-        .iter()
-        .map(|(ask, reason)| AskReason { ask: ask.to_string(), reason: reason.told(now).to_string() })
-        .collect();
+    let told = |(ask, reason): &(AskId, Reason)| {
+        let words = view.ask(*ask).and_then(|ask| ask.last_words(now));
+        (*ask, beside(reason.told(now).to_string(), words))
+    };
+    let told: Vec<(AskId, String)> = found.asks.iter().map(told).collect();
+    let ask = |(ask, reason): &(AskId, String)| AskReason { ask: ask.to_string(), reason: reason.clone() };
+    let asks: Vec<AskReason> = told.iter().map(ask).collect();
     let mut sentences: Vec<String> = match job.ending() {
         Some(why) => vec![format!("Job {id} ({name}) is ending: {why}.")],
         None => vec![],
     };
-    sentences.extend(found.asks.iter().take(20).map(|(ask, reason)| {
-        let who = if found.asks.len() == 1 { format!("Job {id} ({name})") } else { format!("Part {ask}") };
-        format!("{who} {}.", reason.told(now))
+    sentences.extend(told.iter().take(20).map(|(ask, reason)| {
+        let who = if told.len() == 1 { format!("Job {id} ({name})") } else { format!("Part {ask}") };
+        format!("{who} {reason}.")
     }));
-    if found.asks.len() > 20 {
-        sentences.push(format!("And {} more parts.", found.asks.len() - 20));
+    if told.len() > 20 {
+        sentences.push(format!("And {} more parts.", told.len() - 20));
     }
     Some(Explanation { id: id.0, name, state: Summary::of(scheduler, &job).state(&job), sentences, asks })
 }

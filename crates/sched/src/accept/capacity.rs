@@ -45,14 +45,14 @@ impl Scheduler {
     /// The same on one kind.
     fn most_of_kind(&self, shape: &ClassShape, kind: KindId) -> u32 {
         let cluster = &self.state.cluster;
-        let sizes = cluster.kinds[kind.index()].sizes.iter().filter(|&(_, &nodes)| nodes > 0);
+        let sizes = sizes(cluster, shape, kind).into_iter();
         match shape.within {
             _ if !shape.suits(cluster, kind) => 0,
             None => {
-                let members = sizes.map(|(&size, &nodes)| u64::from(size / shape.devices) * u64::from(nodes));
+                let members = sizes.map(|(size, nodes)| u64::from(size / shape.devices) * u64::from(nodes));
                 u32::try_from(members.sum::<u64>()).unwrap_or(u32::MAX)
             }
-            Some(Level::Node) => sizes.map(|(&size, _)| size / shape.devices).max().unwrap_or(0),
+            Some(Level::Node) => sizes.map(|(size, _)| size / shape.devices).max().unwrap_or(0),
             Some(_) => most_within(cluster, shape, kind),
         }
     }
@@ -100,8 +100,12 @@ impl Scheduler {
             (devices, _) => format!(" with {devices} devices each on one node"),
         };
         let within = spec.within.as_ref().map(|within| format!(" within {within}")).unwrap_or_default();
+        let nodes = match spec.features.is_empty() {
+            true => String::new(),
+            false => format!(" on nodes with {}", spec.features.join(" and ")),
+        };
         let subject = format!(
-            "{who} asks for a gang of {asked} on {wanted}{each}{within}, this cluster could hold {most}"
+            "{who} asks for a gang of {asked} on {wanted}{each}{within}{nodes}, this cluster could hold {most}"
         );
         let total: u32 = cluster
             .kind_ids()
@@ -148,6 +152,22 @@ impl Scheduler {
     }
 }
 
+/// How many nodes that would do have how many devices of a kind, whatever their health.
+fn sizes(cluster: &Cluster, shape: &ClassShape, kind: KindId) -> Vec<(u32, u32)> {
+    let kind = &cluster.kinds[kind.index()];
+    if shape.features.is_empty() {
+        let sizes = kind.sizes.iter().map(|(&size, &nodes)| (size, nodes));
+        return sizes.filter(|&(_, nodes)| nodes > 0).collect();
+    }
+    let all = (0..cluster.nodes.len() as u32).map(NodeId);
+    let nodes = all.filter(|&node| cluster.has_features(node, &shape.features));
+    let groups = nodes.map(|node| &cluster.nodes[node.index()].spec.devices);
+    let size = |groups: &Vec<DeviceGroup>| {
+        groups.iter().filter(|group| group.kind == kind.spec.name).map(|group| group.count).sum()
+    };
+    groups.map(|groups| (size(groups), 1)).filter(|&(size, _)| size > 0).collect()
+}
+
 /// The same cluster with nobody in it and every node in good health.
 fn emptied(cluster: &Cluster) -> Cluster {
     let mut empty = cluster.clone();
@@ -165,8 +185,9 @@ fn most_within(cluster: &Cluster, shape: &ClassShape, kind: KindId) -> u32 {
     let empty = emptied(cluster);
     let free = Free::of(&empty);
     let fits = |count| {
-        let need =
-            Need { cluster: &empty, free: &free, kind, count, devices: shape.devices, within: shape.within };
+        let only = free.nodes_having(&shape.features);
+        let (devices, within) = (shape.devices, shape.within);
+        let need = Need { cluster: &empty, free: &free, only, kind, count, devices, within };
         Consolidated.place(&need).is_some()
     };
     let (mut low, mut high) = (0, free.total(kind) / shape.devices);

@@ -1,8 +1,9 @@
 //! Whether a submission makes sense, and whether this cluster could ever run it.
 
-use super::{NAME, Verdict, refuse, span, text};
+use super::{NAME, Verdict, features, refuse, span, text};
 use crate::class::Class;
 use crate::scheduler::Scheduler;
+use crate::state::cluster::Level;
 use consort_types::*;
 
 const STAGES: usize = 256;
@@ -208,12 +209,47 @@ impl Scheduler {
             {
                 let mut names: Vec<&str> =
                     self.state.cluster.settings.levels.iter().map(|level| level.name.as_str()).collect();
-                names.extend(["node", "island"]);
+                names.push("node");
+                names.extend((self.capabilities.grain == Grain::Device).then_some("island"));
                 let subject = format!("{who} wants to be within one {level}, which is no level or link here");
                 return refuse(Rule::UnknownName, subject, format!("levels are {}", names.join(", ")));
             }
+            features(who, &shape.features)?;
+            if let Some(name) = shape.features.iter().find(|name| !self.is_feature(name)) {
+                return refuse(
+                    Rule::UnknownName,
+                    format!("{who} asks for feature {name}, which no node has"),
+                    self.features_remedy(),
+                );
+            }
+            let is_inside = |level: &&String| self.state.cluster.level(level) == Some(Level::Island);
+            if let Some(level) = shape.within.as_ref().filter(is_inside)
+                && self.capabilities.grain == Grain::Node
+            {
+                return refuse(
+                    Rule::NeverFits,
+                    format!(
+                        "{who} wants to be within one {level}, but the cluster manager picks the devices of a node itself"
+                    ),
+                    "ask for node or a wider level",
+                );
+            }
         }
         Ok(())
+    }
+
+    fn is_feature(&self, name: &String) -> bool {
+        self.state.cluster.nodes.iter().any(|node| node.spec.features.contains(name))
+    }
+
+    fn features_remedy(&self) -> String {
+        let known = self.state.cluster.features.iter().filter(|name| self.is_feature(name));
+        let mut known: Vec<&str> = known.map(String::as_str).collect();
+        known.sort_unstable();
+        match &known[..] {
+            [] => "no node has a feature: leave it out".into(),
+            known => format!("known features are {}", known.join(", ")),
+        }
     }
 
     fn accept_ceiling(&self, spec: &JobSpec, stage: &StageSpec, who: &str) -> Verdict {

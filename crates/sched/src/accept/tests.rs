@@ -11,7 +11,7 @@ fn group(kind: &str, count: u32) -> DeviceGroup {
 }
 
 fn node(name: &str, devices: Vec<DeviceGroup>) -> NodeSpec {
-    NodeSpec { name: name.into(), domains: vec!["r0".into()], devices }
+    NodeSpec { name: name.into(), domains: vec!["r0".into()], devices, features: vec![] }
 }
 
 fn kind(name: &str, memory_bytes: u64) -> KindSpec {
@@ -369,6 +369,91 @@ fn kinds_and_levels_are_known() {
     for level in ["rack", "node", "island"] {
         yes(&s, within(level));
     }
+}
+
+#[test]
+fn nothing_closer_than_a_node_is_promised_where_somebody_else_picks_its_devices() {
+    let mut s = house();
+    s.capabilities.grain = Grain::Node;
+    let within = |level: &str| shaped(1, Shape { within: Some(level.into()), ..Shape::of("a") });
+    let subject =
+        "job j wants to be within one island, but the cluster manager picks the devices of a node itself";
+    no(&s, within("island"), Rule::NeverFits, subject, "ask for node or a wider level");
+    yes(&s, within("node"));
+    yes(&s, within("rack"));
+    let subject = "job j wants to be within one pod, which is no level or link here";
+    no(&s, within("pod"), Rule::UnknownName, subject, "levels are rack, node");
+}
+
+fn with(features: &[&str]) -> Shape {
+    Shape { features: features.iter().map(|name| (*name).into()).collect(), ..Shape::of("a") }
+}
+
+fn featured(name: &str, features: &[&str]) -> Input {
+    Input::NodeJoined(NodeSpec { features: with(features).features, ..node(name, vec![group("a", 2)]) })
+}
+
+#[test]
+fn features_of_nodes_are_short_in_order_and_printable() {
+    let s = house();
+    yes(&s, featured("n", &["ib", "nvme"]));
+    let (subject, remedy) = ("node n names features twice or out of order", "name each once, in order");
+    no(&s, featured("n", &["nvme", "ib"]), Rule::Malformed, subject, remedy);
+    no(&s, featured("n", &["ib", "ib"]), Rule::Malformed, subject, remedy);
+    let long = "x".repeat(65);
+    no(&s, featured("n", &[&long]), Rule::OutOfRange, "the name of a feature has 65 bytes", "use 1 to 64");
+    let subject = r#"the name of a feature "a\0" contains control characters"#;
+    no(&s, featured("n", &["a\0"]), Rule::Malformed, subject, "use printable ones");
+    let many: Vec<String> = (0..257).map(|number| format!("{number:03}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    no(&s, featured("n", &many), Rule::OutOfRange, "node n names 257 features", "use at most 256");
+    yes(&s, featured("n", &many[1..]));
+}
+
+#[test]
+fn a_job_insists_only_on_features_that_a_node_has() {
+    let mut s = house();
+    let subject = "job j asks for feature ib, which no node has";
+    no(&s, shaped(1, with(&["ib"])), Rule::UnknownName, subject, "no node has a feature: leave it out");
+    say(&mut s, featured("n3", &["ib", "nvme"]));
+    say(&mut s, featured("n4", &["ib"]));
+    let subject = "job j asks for feature ia, which no node has";
+    no(&s, shaped(1, with(&["ia"])), Rule::UnknownName, subject, "known features are ib, nvme");
+    let subject = "job j names features twice or out of order";
+    no(&s, shaped(1, with(&["nvme", "ib"])), Rule::Malformed, subject, "name each once, in order");
+    for (most, features, text) in [(4, &["ib"][..], "ib"), (2, &["ib", "nvme"], "ib and nvme")] {
+        yes(&s, shaped(most, with(features)));
+        let subject = format!(
+            "job j asks for a gang of {} on a on nodes with {text}, this cluster could hold {most}",
+            most + 1
+        );
+        let remedy = format!("ask for {most} or fewer");
+        no(&s, shaped(most + 1, with(features)), Rule::NeverFits, &subject, &remedy);
+    }
+    let near = Shape { within: Some("rack".into()), ..with(&["ib"]) };
+    yes(&s, shaped(4, near.clone()));
+    let subject = "job j asks for a gang of 5 on a within rack on nodes with ib, this cluster could hold 4";
+    no(&s, shaped(5, near), Rule::NeverFits, subject, "ask for 4 or fewer");
+}
+
+#[test]
+fn a_node_that_joins_again_may_have_other_features() {
+    let mut s = house();
+    say(&mut s, featured("n3", &["ib"]));
+    say(&mut s, shaped(2, with(&["ib"])));
+    let id = s.view().node("n3").expect("it joined");
+    say(&mut s, Input::NodeFenced(id));
+    yes(&s, shaped(2, with(&["ib"]))); // it may come back as it was
+    say(&mut s, featured("n3", &["nvme"]));
+    assert!(s.indexes_are_true());
+    let subject = "job j asks for feature ib, which no node has";
+    no(&s, shaped(2, with(&["ib"])), Rule::UnknownName, subject, "known features are nvme");
+    assert!(s.plan(NOW).moves.is_empty(), "the one that waits has nowhere to go");
+    let told = s.explain(NOW, JobId(1)).expect("it lives").asks[0].1.to_string();
+    assert_eq!(told, "needs 2 a with ib, 0 free");
+    say(&mut s, Input::NodeFenced(id));
+    say(&mut s, featured("n3", &["ib", "nvme"]));
+    assert_eq!(s.plan(NOW).moves.len(), 1);
 }
 
 #[test]

@@ -6,6 +6,7 @@
 use crate::scheduler::Scheduler;
 use crate::state::jobs::*;
 use consort_types::*;
+use std::sync::Arc;
 
 /// No wait between two attempts grows beyond this.
 const LONGEST_BACKOFF: Span = Span::seconds(3600);
@@ -98,7 +99,7 @@ impl Scheduler {
         let now = self.state.now;
         let ask = self.ask_mut(id.ask);
         ask.first_started.get_or_insert(now);
-        ask.refusals = 0;
+        (ask.refusals, ask.last) = (0, Last::Nothing);
         ask.allocation_mut().expect("accept saw it").phase = Phase::Running { since: now };
         let job = self.state.jobs.get(id.ask.job).expect("accept saw it");
         if let Some(limit) = job.spec.time_limit {
@@ -110,7 +111,7 @@ impl Scheduler {
     pub(super) fn stop_for(&mut self, id: AllocationId, cause: StopCause) {
         match cause {
             StopCause::Preempted { by } => self.set_last(id.ask, Last::Preempted(by)),
-            StopCause::Yield => self.set_last(id.ask, Last::Ended(Outcome::Stopped)),
+            StopCause::Yield => self.set_last(id.ask, Last::Ended { outcome: Outcome::Stopped, words: None }),
             StopCause::TimeLimit => return self.end_job(id.ask.job, Why::TimeLimit { ask: id.ask }),
         }
         self.stop(id, Then::GiveWay);
@@ -177,7 +178,7 @@ impl Scheduler {
         self.again(id.ask, now + wait);
     }
 
-    pub(super) fn allocation_ended(&mut self, id: AllocationId, outcome: Outcome) {
+    pub(super) fn allocation_ended(&mut self, id: AllocationId, outcome: Outcome, words: Option<&Arc<str>>) {
         let phase = self.phase(id).expect("accept saw it");
         let allocation = self.take_allocation(id.ask);
         self.give_back(id, &allocation, &allocation.placement.grants, &[]);
@@ -196,10 +197,11 @@ impl Scheduler {
             (_, Outcome::Succeeded) if !is_service => self.ask_done(id.ask),
             (Phase::Releasing { then, .. }, _) => self.after_release(id.ask, then, ran_since.is_some()),
             (_, Outcome::Failed { .. } | Outcome::Succeeded) => {
-                self.failed(id.ask, outcome, ran_since.map_or(Span::ZERO, |since| self.state.now - since));
+                let ran = ran_since.map_or(Span::ZERO, |since| self.state.now - since);
+                self.failed(id.ask, outcome, words.cloned(), ran);
             }
             (_, Outcome::Stopped) => {
-                self.set_last(id.ask, Last::Ended(outcome));
+                self.set_last(id.ask, Last::Ended { outcome, words: words.cloned() });
                 self.after_release(id.ask, Then::Requeue, ran_since.is_some());
             }
         }
@@ -211,7 +213,7 @@ impl Scheduler {
     }
 
     /// An attempt broke by itself; or a replica ended, which it never should.
-    fn failed(&mut self, id: AskId, outcome: Outcome, ran: Span) {
+    fn failed(&mut self, id: AskId, outcome: Outcome, words: Option<Arc<str>>, ran: Span) {
         let (now, is_service) = (self.state.now, self.is_service(id));
         let spec = self.state.jobs.get(id.job).expect("it is granted").spec.clone();
         let ask = self.ask_mut(id);
@@ -219,10 +221,16 @@ impl Scheduler {
             ask.failures = 0; // it has been well for long enough
         }
         ask.failures += 1;
-        ask.last = Last::Ended(outcome);
-        if ask.failures > spec.retries && !is_service {
+        ask.last = Last::Ended { outcome, words: words.clone() };
+        let is_cancelled = matches!(outcome, Outcome::Failed { cause: Cause::Cancelled, .. });
+        if (ask.failures > spec.retries || is_cancelled) && !is_service {
             self.unwait(id, AskState::Done);
-            return self.end_job(id.job, Why::Broke { ask: id, outcome });
+            let is_all = matches!(&spec.stages[..], [StageSpec { form: Form::Gang, .. }]);
+            let why = match is_cancelled && is_all {
+                true => Why::AskedThere { words },
+                false => Why::Broke { ask: id, outcome, words },
+            };
+            return self.end_job(id.job, why);
         }
         ask.restarts += 1;
         let wait = doubled(spec.backoff, ask.failures);
@@ -279,7 +287,7 @@ impl Scheduler {
         let (lost, left): (Vec<Grant>, Vec<Grant>) =
             allocation.placement.grants.iter().partition(|grant| cluster.device(grant.device).node == node);
         if left.is_empty() {
-            return self.allocation_ended(id, Outcome::Stopped);
+            return self.allocation_ended(id, Outcome::Stopped, None);
         }
         self.give_back(id, &allocation, &lost, &[]);
         if let Phase::Releasing { ran_since: Some(since), .. } = allocation.phase {

@@ -209,7 +209,7 @@ impl Scheduler {
     /// Removes one such job. Returns who must be told of whose end, the first one last.
     fn leave(&mut self, id: JobId) -> Vec<(JobId, JobId, Ending)> {
         let Some(job) = self.state.jobs.get(id) else { return vec![] };
-        let Some(why) = job.ending else { return vec![] };
+        let Some(why) = job.ending.clone() else { return vec![] };
         let ending = why.ending();
         if job.asks.iter().any(|ask| !matches!(ask.state, AskState::Done)) {
             return vec![]; // it holds something, or is still being taken apart
@@ -274,7 +274,7 @@ mod tests {
         let queue = QueueSpec { name: "default".into(), priority: 0, strict: false, tenants: vec![] };
         say(&mut scheduler, Input::SetQueue(queue));
         let devices = vec![DeviceGroup { kind: "a".into(), count: 1, island: 0 }];
-        say(&mut scheduler, Input::NodeJoined(NodeSpec { name: "n".into(), domains: vec![], devices }));
+        say(&mut scheduler, Input::NodeJoined(NodeSpec { name: "n".into(), devices, ..NodeSpec::default() }));
         for number in 1..=50_000u64 {
             let mut spec = JobSpec::gang("link", 1, Shape::of("a"));
             if number > 1 {
@@ -286,5 +286,57 @@ mod tests {
         let ended = scheduler.take_ended();
         assert!(ended.iter().map(|job| job.job.0).eq(1..=50_000));
         assert!(ended.iter().all(|job| job.ending == Ending::Cancelled));
+    }
+
+    /// A house with a node of two devices, and these jobs started.
+    fn running(specs: Vec<JobSpec>) -> Scheduler {
+        let mut scheduler = Scheduler::new(stock::standard().policy(), Capabilities::default());
+        say(&mut scheduler, Input::SetKind(KindSpec::named("a")));
+        say(&mut scheduler, Input::SetTenant(TenantSpec { name: "default".into(), quotas: vec![] }));
+        let queue = QueueSpec { name: "default".into(), priority: 0, strict: false, tenants: vec![] };
+        say(&mut scheduler, Input::SetQueue(queue));
+        let devices = vec![DeviceGroup { kind: "a".into(), count: 2, island: 0 }];
+        say(&mut scheduler, Input::NodeJoined(NodeSpec { name: "n".into(), devices, ..NodeSpec::default() }));
+        specs.into_iter().for_each(|spec| say(&mut scheduler, Input::Submit(Arc::new(spec))));
+        let plan = scheduler.plan(Time::ZERO);
+        scheduler.apply(&Event { at: Time::ZERO, fact: Fact::Planned(plan) });
+        scheduler
+    }
+
+    fn over(task: u32, cause: Cause, why: Option<&str>) -> Input {
+        let ask = AskId { job: JobId(1), stage: 0, task };
+        let outcome = Outcome::Failed { code: 143, cause };
+        Input::Ended { allocation: AllocationId { ask, attempt: 1 }, outcome, why: why.map(Into::into) }
+    }
+
+    #[test]
+    fn a_gang_that_was_cancelled_where_it_ran_was_cancelled() {
+        let spec = JobSpec { retries: 9, ..JobSpec::gang("one", 1, Shape::of("a")) };
+        let mut scheduler = running(vec![spec]);
+        say(&mut scheduler, over(0, Cause::Cancelled, Some("by uid 0")));
+        let ended = &scheduler.take_ended()[0];
+        assert_eq!((ended.ending, ended.why.exit_code()), (Ending::Cancelled, None));
+        assert_eq!(ended.why.to_string(), "it was cancelled where it ran: by uid 0");
+    }
+
+    #[test]
+    fn a_bag_that_lost_a_task_to_a_cancel_has_failed() {
+        let mut spec = JobSpec { retries: 9, ..JobSpec::gang("bag", 1, Shape::of("a")) };
+        spec.stages[0].form = Form::Bag { tasks: 2 };
+        let mut scheduler = running(vec![spec]);
+        say(&mut scheduler, over(1, Cause::Cancelled, None));
+        let rest = AllocationId { ask: AskId::whole(JobId(1)), attempt: 1 };
+        say(&mut scheduler, Input::over(rest, Outcome::Stopped));
+        let ended = &scheduler.take_ended()[0];
+        assert_eq!((ended.ending, ended.why.exit_code()), (Ending::Failed, Some(143)));
+        assert_eq!(ended.why.to_string(), "task 1 was cancelled where it ran");
+    }
+
+    #[test]
+    fn the_words_of_the_world_are_part_of_why_a_job_failed() {
+        let mut scheduler = running(vec![JobSpec::gang("one", 1, Shape::of("a"))]);
+        say(&mut scheduler, over(0, Cause::TimeLimit, Some("partition short allows 1h")));
+        let why = scheduler.take_ended()[0].why.to_string();
+        assert_eq!(why, "it ran into a time limit of the cluster: partition short allows 1h");
     }
 }

@@ -12,8 +12,12 @@ const START: Time = Time::seconds(100);
 fn house() -> Scheduler {
     let mut scheduler = Scheduler::new(stock::standard().policy(), Capabilities::default());
     let group = |kind: &str, count, island| DeviceGroup { kind: kind.into(), count, island };
-    let node =
-        |name: &str, rack: &str, devices| NodeSpec { name: name.into(), domains: vec![rack.into()], devices };
+    let node = |name: &str, rack: &str, devices| NodeSpec {
+        name: name.into(),
+        domains: vec![rack.into()],
+        devices,
+        features: vec![],
+    };
     let kind = |name: &str| KindSpec { memory_bytes: 80, ..KindSpec::named(name) };
     let tenant = |name: &str, ceiling: Option<u32>| {
         let quotas = vec![Quota { kind: "a".into(), guarantee: 0, ceiling }];
@@ -216,6 +220,47 @@ fn a_world_that_cannot_share_is_not_asked_to() {
 }
 
 #[test]
+fn a_world_that_picks_devices_itself_is_promised_no_island() {
+    let mut scheduler = house();
+    let within = |level: &str| Shape { within: Some(level.into()), ..Shape::of("a") };
+    let island = submit(&mut scheduler, JobSpec::gang("island", 2, within("island")));
+    let node = submit(&mut scheduler, JobSpec::gang("node", 2, within("node")));
+    let pair = |ask| vec![start(ask, whole(&[0, 1]))];
+    assert_eq!(verdict(&scheduler, pair(island)), Ok(()));
+    scheduler.capabilities.grain = Grain::Node;
+    assert_eq!(verdict(&scheduler, pair(island)), Err((Breach::CannotPick, 0)));
+    assert_eq!(verdict(&scheduler, pair(node)), Ok(()));
+    // What is left from a world that could is passed over, so that it spoils no plan.
+    let made = scheduler.plan(START);
+    assert!(made.moves.iter().all(|change| !matches!(change, Move::Start { ask, .. } if *ask == island)));
+    assert_eq!(made.moves.len(), 1);
+}
+
+#[test]
+fn whoever_insists_on_a_feature_gets_no_node_without_it() {
+    let mut scheduler = house();
+    let group = vec![DeviceGroup { kind: "a".into(), count: 2, island: 0 }];
+    let node = NodeSpec {
+        name: "n2".into(),
+        domains: vec!["r1".into()],
+        devices: group,
+        features: vec!["ib".into()],
+    };
+    say(&mut scheduler, Input::NodeJoined(node.clone()));
+    let shape = Shape { features: vec!["ib".into()], ..Shape::of("a") };
+    let ask = submit(&mut scheduler, JobSpec::gang("picky", 2, shape));
+    let verdict =
+        |scheduler: &Scheduler, devices: &[u32]| verdict(scheduler, vec![start(ask, whole(devices))]);
+    assert_eq!(verdict(&scheduler, &[7, 8]), Ok(()));
+    assert_eq!(verdict(&scheduler, &[6, 7]), Err((Breach::WrongShape, 0)));
+    assert_eq!(verdict(&scheduler, &[0, 7]), Err((Breach::WrongShape, 0)));
+    let id = scheduler.view().node("n2").expect("it joined");
+    say(&mut scheduler, Input::NodeFenced(id));
+    say(&mut scheduler, Input::NodeJoined(NodeSpec { features: vec!["nvme".into()], ..node }));
+    assert_eq!(verdict(&scheduler, &[7, 8]), Err((Breach::WrongShape, 0)));
+}
+
+#[test]
 fn a_gang_is_whole_or_absent() {
     let mut scheduler = house();
     let mut spec = gang(2);
@@ -321,7 +366,7 @@ fn a_device_that_was_taken_out_of_its_node_is_no_more() {
     let ask = submit(&mut scheduler, gang(1));
     say(&mut scheduler, Input::NodeFenced(NodeId(0)));
     let devices = vec![DeviceGroup { kind: "a".into(), count: 1, island: 0 }];
-    let spec = NodeSpec { name: "n0".into(), domains: vec!["r0".into()], devices };
+    let spec = NodeSpec { name: "n0".into(), domains: vec!["r0".into()], devices, features: vec![] };
     say(&mut scheduler, Input::NodeJoined(spec));
     assert_eq!(verdict(&scheduler, vec![start(ask, whole(&[7]))]), Ok(()));
     assert_eq!(verdict(&scheduler, vec![start(ask, whole(&[0]))]), Err((Breach::NodeNotUsable, 0)));

@@ -7,6 +7,7 @@ use super::Draft;
 use crate::class::{Class, ClassShape};
 use crate::policy::place::{Consolidated, share};
 use crate::policy::{Need, Place};
+use crate::state::cluster::Level;
 use crate::view::AskView;
 use consort_types::*;
 use std::collections::BTreeMap;
@@ -112,13 +113,17 @@ impl Draft<'_> {
             return None;
         }
         let (devices, within) = (shape.devices, shape.within);
+        if within == Some(Level::Island) && self.capabilities.grain == Grain::Node {
+            return None; // `accept` refuses these; one may be left from a world that could
+        }
         let before = search.taken.get(&kind).copied().unwrap_or(0);
         let share = before + u64::from(count) * u64::from(devices) * u64::from(shape.share);
         let leaving = |tenant| self.accounts.get(&(tenant, kind)).map_or(0, |change| change.1);
         if search.tenant.is_some_and(|tenant| !self.below_ceiling(tenant, kind, share, leaving(tenant))) {
             return None;
         }
-        let need = Need { cluster, free: self.free, kind, count, devices, within };
+        let only = self.free.nodes_having(&shape.features);
+        let need = Need { cluster, free: self.free, only, kind, count, devices, within };
         match shape.share {
             WHOLE => search.place.place(&need),
             part => share::pack(&need, part, shape.memory_on(cluster, kind)),

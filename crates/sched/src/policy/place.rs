@@ -11,14 +11,17 @@ pub use best_fit::BestFit;
 pub use consolidated::Consolidated;
 
 use crate::free::Free;
+use crate::node_set::NodeSet;
 use crate::state::cluster::{Cluster, Level, NO_ISLAND};
-use consort_types::{Grant, KindId, NodeId, WHOLE};
+use consort_types::{DeviceId, Grant, KindId, NodeId, WHOLE};
 
 /// Members of one role that want whole devices of one kind.
 pub struct Need<'a> {
     pub(crate) cluster: &'a Cluster,
-    /// What is free, as the draft sees it.
-    pub free: &'a Free,
+    /// What is free, as the draft sees it, on whatever node; opinions ask below.
+    pub(crate) free: &'a Free,
+    /// The nodes that would do; `None` when all of them would.
+    pub(crate) only: Option<NodeSet>,
     /// The kind.
     pub kind: KindId,
     /// How many members.
@@ -40,6 +43,54 @@ impl Need<'_> {
         self.count.saturating_mul(self.devices)
     }
 
+    fn is_admitted(&self, node: NodeId) -> bool {
+        self.only.as_ref().is_none_or(|only| only.contains(node.0))
+    }
+
+    /// Wholly free devices of the kind, on all nodes that would do.
+    pub fn free(&self) -> u32 {
+        self.free.total_on(self.kind, self.only.as_ref())
+    }
+
+    /// The most of them that any one node has; at least that, where not every node would do.
+    pub fn most(&self) -> u32 {
+        self.free.most(self.kind)
+    }
+
+    /// Wholly free devices of the kind on one node; 0 when it takes no work or would not do.
+    pub fn on_node(&self, node: NodeId) -> u32 {
+        if self.is_admitted(node) { self.free.on_node(node, self.kind) } else { 0 }
+    }
+
+    /// Nodes that would do with exactly so many wholly free devices of the kind, lowest id first.
+    pub fn nodes_with(&self, whole: u32) -> impl Iterator<Item = NodeId> + '_ {
+        self.free.nodes_with(self.kind, whole).filter(|&node| self.is_admitted(node))
+    }
+
+    /// The node with the fewest wholly free devices that are still at least so many; lowest id on ties.
+    pub fn tightest(&self, at_least: u32) -> Option<NodeId> {
+        match self.only {
+            None => self.free.tightest(self.kind, at_least),
+            Some(_) => (at_least.max(1)..=self.most()).find_map(|free| self.nodes_with(free).next()),
+        }
+    }
+
+    /// Wholly free devices of the kind in one domain.
+    fn in_domain(&self, domain: u32) -> u32 {
+        match self.only {
+            None => self.free.in_domain(domain, self.kind),
+            Some(_) => {
+                self.cluster.domains[domain as usize].nodes.iter().map(|&node| self.on_node(node)).sum()
+            }
+        }
+    }
+
+    /// Partly free devices of the kind, least free first.
+    fn partial(&self) -> impl Iterator<Item = (u16, DeviceId)> + '_ {
+        let all = self.free.partial(self.kind);
+        all.filter(|&(_, device)| self.only.is_none() || self.is_admitted(self.cluster.device(device).node))
+    }
+
     /// How many members fit on a node with so many free devices.
     pub(crate) fn members_in(&self, free: u32) -> u32 {
         free / self.devices
@@ -56,7 +107,7 @@ impl Need<'_> {
         let mut devices: Vec<_> = self.free.devices_on(self.cluster, node, self.kind, island).collect();
         if island.is_none() && devices.len() > wanted {
             // Islands that are already broken are used up first, so that whole ones stay whole.
-            let size = |device: &consort_types::DeviceId| {
+            let size = |device: &DeviceId| {
                 let island = self.cluster.device(*device).island;
                 if island == NO_ISLAND {
                     0
@@ -81,12 +132,12 @@ impl Need<'_> {
         let total = self.total();
         let mut grants = Vec::with_capacity(total as usize);
         if self.within != Some(Level::Island) {
-            let node = self.free.tightest(self.kind, total)?;
+            let node = self.tightest(total)?;
             self.take(node, self.count, &mut grants);
             return Some(grants);
         }
-        for free in total..=self.free.most(self.kind) {
-            for node in self.free.nodes_with(self.kind, free) {
+        for free in total..=self.most() {
+            for node in self.nodes_with(free) {
                 if let Some(island) = self.free.tightest_island(self.cluster, node, self.kind, total) {
                     self.take_of(node, self.count, Some(island), &mut grants);
                     return Some(grants);

@@ -20,6 +20,10 @@ pub(crate) enum Level {
     Island,
 }
 
+/// A feature of nodes, by position among all that were ever named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub(crate) struct FeatureId(pub u32);
+
 #[derive(Clone, Debug, Default, Hash, Serialize, Deserialize)]
 pub(crate) struct Cluster {
     pub settings: Settings,
@@ -27,6 +31,8 @@ pub(crate) struct Cluster {
     pub nodes: Vec<Node>,
     pub devices: Vec<Device>,
     pub domains: Vec<Domain>,
+    /// Names of features that some node has or once had.
+    pub features: Vec<String>,
     /// Suspect nodes by the time at which they are fenced.
     pub suspects: BTreeSet<(Time, NodeId)>,
     /// Rises whenever what the cluster could ever hold changes.
@@ -34,6 +40,7 @@ pub(crate) struct Cluster {
     kind_by_name: BTreeMap<String, KindId>,
     node_by_name: BTreeMap<String, NodeId>,
     domain_by_path: BTreeMap<Vec<String>, u32>,
+    feature_by_name: BTreeMap<String, FeatureId>,
 }
 
 #[derive(Clone, Debug, Hash, Serialize, Deserialize)]
@@ -106,6 +113,17 @@ impl Cluster {
         self.node_by_name.get(name).copied()
     }
 
+    /// A feature that some node has or once had.
+    pub fn feature(&self, name: &str) -> Option<FeatureId> {
+        self.feature_by_name.get(name).copied()
+    }
+
+    /// Whether a node has all of these, by what it said of itself when it joined.
+    pub fn has_features(&self, node: NodeId, wanted: &[FeatureId]) -> bool {
+        let has = &self.nodes[node.index()].spec.features;
+        wanted.iter().all(|id| has.contains(&self.features[id.0 as usize]))
+    }
+
     pub fn kind_ids(&self) -> impl Iterator<Item = KindId> + use<> {
         (0..self.kinds.len() as u32).map(KindId)
     }
@@ -175,10 +193,12 @@ impl Cluster {
     /// Adds a node, or brings back a fenced one; its hardware may have changed meanwhile.
     pub fn join(&mut self, spec: &NodeSpec) -> NodeId {
         let domains = self.enter_domains(&spec.domains);
+        self.enter_features(&spec.features);
         if let Some(id) = self.node(&spec.name) {
             let node = &self.nodes[id.index()];
             let same = node.spec.devices == spec.devices;
-            self.make += u64::from(node.domains != domains);
+            let is_moved = node.domains != domains || node.spec.features != spec.features;
+            self.make += u64::from(is_moved);
             for domain in node.domains.clone() {
                 self.domains[domain as usize].nodes.retain(|&member| member != id);
             }
@@ -205,6 +225,15 @@ impl Cluster {
         self.node_by_name.insert(spec.name.clone(), id);
         self.count_sizes(spec, 1);
         id
+    }
+
+    fn enter_features(&mut self, names: &[String]) {
+        for name in names {
+            let next = FeatureId(self.features.len() as u32);
+            if *self.feature_by_name.entry(name.clone()).or_insert(next) == next {
+                self.features.push(name.clone());
+            }
+        }
     }
 
     fn list_in_domains(&mut self, id: NodeId, domains: &[u32]) {

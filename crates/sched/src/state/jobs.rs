@@ -52,7 +52,7 @@ pub enum Ending {
 }
 
 /// Why a job ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Why {
     /// All its work is done.
     Done,
@@ -62,6 +62,8 @@ pub enum Why {
         ask: AskId,
         /// How.
         outcome: Outcome,
+        /// What the world had to say about it.
+        words: Option<Arc<str>>,
     },
     /// An attempt ran longer than the job's time limit.
     TimeLimit {
@@ -70,6 +72,11 @@ pub enum Why {
     },
     /// Somebody ended it.
     Asked,
+    /// Somebody ended all there is of it where it ran, past us.
+    AskedThere {
+        /// What the world had to say about it.
+        words: Option<Arc<str>>,
+    },
     /// What it waited for can never happen.
     Hopeless {
         /// The job it waited for.
@@ -79,20 +86,21 @@ pub enum Why {
 
 impl Why {
     /// The ending that goes with it.
-    pub fn ending(self) -> Ending {
+    pub fn ending(&self) -> Ending {
         match self {
             Why::Done => Ending::Succeeded,
             Why::Broke { .. } | Why::TimeLimit { .. } => Ending::Failed,
-            Why::Asked | Why::Hopeless { .. } => Ending::Cancelled,
+            Why::Asked | Why::AskedThere { .. } | Why::Hopeless { .. } => Ending::Cancelled,
         }
     }
 
     /// The exit status that stands for the whole job, where there is one.
-    pub fn exit_code(self) -> Option<i32> {
+    pub fn exit_code(&self) -> Option<i32> {
         match self {
             Why::Done => Some(0),
-            Why::Broke { outcome: Outcome::Failed { code, .. }, .. } => Some(code),
-            Why::Broke { .. } | Why::TimeLimit { .. } | Why::Asked | Why::Hopeless { .. } => None,
+            Why::Broke { outcome: Outcome::Failed { code, .. }, .. } => Some(*code),
+            Why::Broke { .. } | Why::TimeLimit { .. } => None,
+            Why::Asked | Why::AskedThere { .. } | Why::Hopeless { .. } => None,
         }
     }
 }
@@ -106,14 +114,20 @@ fn part(ask: AskId) -> String {
     }
 }
 
+/// What the world had to say, at the end of a sentence.
+pub(crate) fn said(words: &Option<Arc<str>>) -> String {
+    words.as_ref().map_or(String::new(), |words| format!(": {words}"))
+}
+
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Why::Done => f.write_str("all its work is done"),
             Why::Broke { outcome: Outcome::Succeeded, .. } => f.write_str("it ended and should not have"),
-            Why::Broke { ask, outcome } => write!(f, "{} {outcome}", part(*ask)),
+            Why::Broke { ask, outcome, words } => write!(f, "{} {outcome}{}", part(*ask), said(words)),
             Why::TimeLimit { ask } => write!(f, "{} ran longer than its time limit", part(*ask)),
             Why::Asked => f.write_str("somebody cancelled it"),
+            Why::AskedThere { words } => write!(f, "it was cancelled where it ran{}", said(words)),
             Why::Hopeless { on } => write!(f, "it waited for job {on}, which ended in another way"),
         }
     }
@@ -196,7 +210,11 @@ pub(crate) struct Ask {
 pub(crate) enum Last {
     #[default]
     Nothing,
-    Ended(Outcome),
+    Ended {
+        outcome: Outcome,
+        /// What the world had to say about it.
+        words: Option<Arc<str>>,
+    },
     Refused(Arc<str>),
     Preempted(AskId),
     NodeLost(NodeId),

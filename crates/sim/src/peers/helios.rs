@@ -29,23 +29,22 @@ pub struct WholeNodes;
 impl Place for WholeNodes {
     fn place(&self, need: &Need<'_>) -> Option<Vec<Grant>> {
         let total = need.total();
-        if need.free.total(need.kind) < total {
+        if need.free() < total {
             return None;
         }
         let mut grants = Vec::with_capacity(total as usize);
         if total <= NODE {
-            need.take(need.free.tightest(need.kind, total)?, total, &mut grants);
+            need.take(need.tightest(total)?, total, &mut grants);
             return Some(grants);
         }
-        let whole: Vec<NodeId> =
-            need.free.nodes_with(need.kind, NODE).take((total / NODE) as usize).collect();
+        let whole: Vec<NodeId> = need.nodes_with(NODE).take((total / NODE) as usize).collect();
         if whole.len() < (total / NODE) as usize {
             return None;
         }
         whole.iter().for_each(|&node| need.take(node, NODE, &mut grants));
         let rest = total % NODE;
         if rest > 0 {
-            let others = (rest..=NODE).rev().flat_map(|free| need.free.nodes_with(need.kind, free));
+            let others = (rest..=NODE).rev().flat_map(|free| need.nodes_with(free));
             let last = others.into_iter().find(|node| !whole.contains(node))?;
             need.take(last, rest, &mut grants);
         }

@@ -98,8 +98,9 @@ impl Chronicle {
             Input::Ended { allocation, outcome: Outcome::Succeeded, .. } => {
                 self.success = Some((*allocation, at));
             }
-            Input::Ended { allocation, outcome, .. } => {
-                self.say(at, format!("{} {outcome}", self.attempt(*allocation)));
+            Input::Ended { allocation, outcome, why } => {
+                let why = why.as_ref().map_or(String::new(), |why| format!(": {why}"));
+                self.say(at, format!("{} {outcome}{why}", self.attempt(*allocation)));
             }
             Input::NodeJoined(spec) => {
                 if self.nodes.contains(&spec.name) {

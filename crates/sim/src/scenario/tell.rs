@@ -89,14 +89,14 @@ pub(super) fn jobs(scheduler: &Scheduler, chronicle: &Chronicle, now: Time) -> V
         };
         match (chronicle.ended.get(&id), scheduler.explain(now, id)) {
             (Some((how, at)), _) => lines.push(format!("{name} ended: {} at {}", ending(*how), exact(*at))),
-            (None, Some(explanation)) => lines.extend(job(scheduler, chronicle, &explanation)),
+            (None, Some(explanation)) => lines.extend(job(scheduler, chronicle, now, &explanation)),
             (None, None) => lines.push(format!("{name} is nowhere: this is a bug")),
         }
     }
     lines
 }
 
-fn job(scheduler: &Scheduler, chronicle: &Chronicle, explanation: &Explanation) -> Vec<String> {
+fn job(scheduler: &Scheduler, chronicle: &Chronicle, now: Time, explanation: &Explanation) -> Vec<String> {
     let spec = chronicle.spec(explanation.job);
     let mut lines = vec![];
     for (index, (ask, reason)) in explanation.asks.iter().enumerate() {
@@ -105,7 +105,10 @@ fn job(scheduler: &Scheduler, chronicle: &Chronicle, explanation: &Explanation) 
             Some((next, _)) if next.stage == ask.stage => next.task - 1,
             _ => spec.stages[usize::from(ask.stage)].form.asks() - 1,
         };
-        lines.push(format!("{} {}", asks(spec, *ask, last), doing(scheduler, chronicle, *ask, reason)));
+        let words = scheduler.view().ask(*ask).and_then(|ask| ask.last_words(now));
+        let words = words.map_or(String::new(), |words| format!("; {words}"));
+        let doing = doing(scheduler, chronicle, *ask, reason);
+        lines.push(format!("{} {doing}{words}", asks(spec, *ask, last)));
     }
     lines
 }

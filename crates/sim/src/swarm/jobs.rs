@@ -103,6 +103,7 @@ fn shape(dice: &mut Dice, cluster: &Cluster) -> Shape {
             share,
             memory_bytes: *dice.one_of(&[0, 0, 4, 12, 40]),
             within: None,
+            features: wanted_features(dice, cluster),
         };
     }
     let within = match dice.below(6) {
@@ -114,5 +115,13 @@ fn shape(dice: &mut Dice, cluster: &Cluster) -> Shape {
     };
     let devices = *dice.one_of(&[1, 1, 1, 1, 2, 2, 4]);
     let memory_bytes = *dice.one_of(&[0, 0, 0, 16, 80, 90]);
-    Shape { kind, devices, share: WHOLE, memory_bytes, within: within.map(Into::into) }
+    let features = wanted_features(dice, cluster);
+    Shape { kind, devices, share: WHOLE, memory_bytes, within: within.map(Into::into), features }
+}
+
+/// Now and then some of those that a node has.
+fn wanted_features(dice: &mut Dice, cluster: &Cluster) -> Vec<String> {
+    let is_there = |name: &&str| cluster.nodes.iter().any(|node| node.features.iter().any(|has| has == name));
+    let there = super::setting::FEATURES.into_iter().filter(is_there);
+    there.filter(|_| dice.chance(0.25)).map(Into::into).collect()
 }

@@ -23,6 +23,8 @@ impl Dice {
 }
 
 const KINDS: [&str; 3] = ["a", "b", "c"];
+/// What nodes may have, in order.
+pub(super) const FEATURES: [&str; 2] = ["x", "y"];
 
 pub(super) fn cluster(dice: &mut Dice) -> Cluster {
     let settings = settings(dice);
@@ -31,6 +33,7 @@ pub(super) fn cluster(dice: &mut Dice) -> Cluster {
         .map(|name| KindSpec { memory_bytes: *dice.one_of(&[0, 16, 80]), ..KindSpec::named(*name) })
         .collect();
     let racks = dice.whole(1, 3);
+    let has_features = dice.chance(0.4);
     let nodes: Vec<NodeSpec> = (0..dice.whole(1, 12))
         .map(|number| {
             let rack = dice.below(u64::from(racks));
@@ -39,6 +42,7 @@ pub(super) fn cluster(dice: &mut Dice) -> Cluster {
                 name: format!("n{number}"),
                 domains: path[2 - settings.levels.len()..].to_vec(),
                 devices: devices(dice, kinds.len()),
+                features: features(dice, has_features),
             }
         })
         .collect();
@@ -53,6 +57,11 @@ pub(super) fn cluster(dice: &mut Dice) -> Cluster {
         })
         .collect();
     Cluster { settings, kinds, nodes, tenants, queues }
+}
+
+fn features(dice: &mut Dice, has_any: bool) -> Vec<String> {
+    let some = FEATURES.into_iter().filter(|_| has_any && dice.chance(0.5));
+    some.map(Into::into).collect()
 }
 
 fn settings(dice: &mut Dice) -> Settings {
@@ -106,5 +115,6 @@ pub(super) fn faults(dice: &mut Dice) -> Faults {
 }
 
 pub(super) fn capabilities(dice: &mut Dice) -> Capabilities {
-    Capabilities { preempts: dice.chance(0.9), shares: dice.chance(0.9), grain: Grain::Device }
+    let grain = if dice.chance(0.2) { Grain::Node } else { Grain::Device };
+    Capabilities { preempts: dice.chance(0.9), shares: dice.chance(0.9), grain }
 }

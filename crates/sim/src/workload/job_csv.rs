@@ -127,6 +127,7 @@ impl Columns {
             share: table.read(self.share, value::share)?.unwrap_or(WHOLE),
             memory_bytes: table.read(self.memory, value::memory)?.unwrap_or(0),
             within: table.read(self.within, value::name)?,
+            features: vec![],
         };
         if u64::from(count.max) * u64::from(shape.devices) > u64::from(limits::WIDTH) {
             return Err(table

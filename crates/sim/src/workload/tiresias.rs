@@ -102,6 +102,7 @@ fn cluster(bytes: &[u8], kind: &str) -> Result<Cluster, ReadError> {
         name: format!("n{}", index + 1),
         domains: vec![format!("s{}", index / nodes_each + 1)],
         devices: vec![DeviceGroup { kind: kind.into(), count, island: 0 }],
+        features: vec![],
     };
     Ok(Cluster {
         settings: Settings {

@@ -2,6 +2,7 @@
 
 use super::VirtualWorld;
 use consort_types::*;
+use std::sync::Arc;
 
 /// Something that somebody does at a given time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +26,7 @@ pub enum Act {
 }
 
 /// Something about one job, whose id is known only once it was accepted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
     /// End it.
     Cancel,
@@ -37,8 +38,8 @@ pub enum Request {
     Started(Attempt),
     /// Claim that an attempt could not be started.
     Refused(Attempt),
-    /// Claim that an attempt is over.
-    Ended(Attempt, Outcome),
+    /// Claim that an attempt is over, and why.
+    Ended(Attempt, Outcome, Option<Arc<str>>),
 }
 
 /// One attempt at one ask of a job.
@@ -68,7 +69,9 @@ impl Request {
             Request::Refused(attempt) => {
                 Input::StartRefused { allocation: attempt.of(job), why: "the node could not start it".into() }
             }
-            Request::Ended(attempt, outcome) => Input::over(attempt.of(job), outcome),
+            Request::Ended(attempt, outcome, why) => {
+                Input::Ended { allocation: attempt.of(job), outcome, why }
+            }
         }
     }
 }

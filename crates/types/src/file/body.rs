@@ -11,8 +11,8 @@ use super::yaml::{Fields, Node};
 use crate::job::{Count, Form, Role, Shape, WHOLE};
 
 /// The fields about hardware; they exclude `roles`.
-pub const HARDWARE: [&str; 8] =
-    ["devices", "workers", "devices_per_worker", "kind", "share", "memory", "within", "shapes"];
+pub const HARDWARE: [&str; 9] =
+    ["devices", "workers", "devices_per_worker", "kind", "share", "memory", "within", "features", "shapes"];
 
 /// Whose words are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,9 +106,10 @@ fn roles(node: Node, dialect: Dialect) -> Result<Vec<Member>, ReadError> {
     if nodes.is_empty() || nodes.len() > limits::STAGES {
         return Err(place.fail(format!("`roles` has {} entries, expected 1 to 1,000", nodes.len())));
     }
-    let known = ["name", "count", "devices", "kind", "share", "memory", "within", "shapes", "run"];
+    let known =
+        ["name", "count", "devices", "kind", "share", "memory", "within", "features", "shapes", "run"];
     let known = match dialect {
-        Dialect::List => &known[..8],
+        Dialect::List => &known[..9],
         Dialect::File => &known[..],
     };
     let mut members: Vec<Member> = vec![];
@@ -132,11 +133,11 @@ fn roles(node: Node, dialect: Dialect) -> Result<Vec<Member>, ReadError> {
 /// The acceptable shapes of one member: a list of them, or one that may name several kinds.
 fn shapes(fields: &mut Fields, devices: u32, dialect: Dialect) -> Result<Vec<Shape>, ReadError> {
     let Some(node) = fields.take("shapes") else { return alternatives(fields, devices) };
-    fields.refuse_beside("shapes", &["kind", "share", "memory", "within"])?;
+    fields.refuse_beside("shapes", &["kind", "share", "memory", "within", "features"])?;
     let place = node.place;
     let mut shapes = vec![];
     for node in node.list("shapes")? {
-        let known = ["kind", "devices", "share", "memory", "within"];
+        let known = ["kind", "devices", "share", "memory", "within", "features"];
         let mut fields = dialect.fields(node, "a shape", &known)?;
         let devices = fields.read("devices", value::width)?.unwrap_or(devices);
         shapes.extend(alternatives(&mut fields, devices)?);
@@ -155,6 +156,7 @@ fn alternatives(fields: &mut Fields, devices: u32) -> Result<Vec<Shape>, ReadErr
         share: fields.read("share", value::share)?.unwrap_or(WHOLE),
         memory_bytes: fields.read("memory", value::memory)?.unwrap_or(0),
         within: fields.read("within", value::name)?,
+        features: features(fields)?,
     };
     let Some(node) = fields.take("kind") else { return Ok(vec![shape]) };
     let (place, nodes) = (node.place, node.one_or_more("kind")?);
@@ -163,6 +165,17 @@ fn alternatives(fields: &mut Fields, devices: u32) -> Result<Vec<Shape>, ReadErr
     }
     let of = |node: Node| Ok(Shape { kind: Some(node.read("kind", value::name)?), ..shape.clone() });
     nodes.into_iter().map(of).collect()
+}
+
+/// `features: ib` or `features: [ib, nvme]`: what a node must have, all of it; in order, each once.
+pub fn features(fields: &mut Fields) -> Result<Vec<String>, ReadError> {
+    let Some(node) = fields.take("features") else { return Ok(vec![]) };
+    let (place, nodes) = (node.place, node.one_or_more("features")?);
+    if nodes.is_empty() {
+        return Err(place.fail("`features` is empty, expected the name of a feature"));
+    }
+    let names = nodes.into_iter().map(|node| node.read("features", value::name));
+    Ok(value::sorted(names.collect::<Result<_, _>>()?))
 }
 
 /// However it is written, one ask stays within bounds.

@@ -37,6 +37,13 @@ pub fn name(text: &str) -> Result<String, Expected> {
     Ok(text.into())
 }
 
+/// Names in order, each once.
+pub fn sorted(mut names: Vec<String>) -> Vec<String> {
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
 /// A length of time from nothing to a century.
 pub fn span(text: &str) -> Result<Span, Expected> {
     match text.parse::<Span>() {

@@ -26,7 +26,7 @@ pub fn make(folder: &Path, jobs: u64) -> Result<u64, Failure> {
         tenants: vec![],
     }));
     let devices = vec![DeviceGroup { kind: "slot".into(), count: 16, island: 0 }];
-    past.say(Input::NodeJoined(NodeSpec { name: "before".into(), domains: vec![], devices }));
+    past.say(Input::NodeJoined(NodeSpec { name: "before".into(), devices, ..NodeSpec::default() }));
     let spec = Arc::new(JobSpec::gang("before", 1, Shape::any()));
     for done in 0..jobs {
         past.live(&spec);

@@ -62,12 +62,18 @@ impl Pipeline {
         let least = self.size.counts(ask.class(), self.size.steps(ask.class()) - 1);
         let cause = StopCause::Preempted { by: ask.id() };
         let needs = draft.least_needs(ask);
+        let is_featured = ask.class().is_featured();
+        let is_near = |draft: &Draft<'_>, victim: AskId| {
+            let held = draft.view().ask(victim).map_or(&[][..], |victim| victim.grants());
+            held.iter().any(|grant| draft.could_use(ask, grant.device))
+        };
         let begin = draft.mark();
         let mut taken: Vec<AskId> = vec![];
         let mut placement = None;
         for victim in victims.of(self, draft) {
-            let is_useful =
-                needs.iter().any(|(kind, _)| victim.kinds.contains(kind)) && !draft.stops(victim.id);
+            let is_useful = needs.iter().any(|(kind, _)| victim.kinds.contains(kind))
+                && !draft.stops(victim.id)
+                && (!is_featured || is_near(draft, victim.id));
             let is_entitled = is_useful && self.may_take(draft, (ask.id(), key), (victim.id, victim.key));
             if is_entitled && draft.stop(victim.id, cause).is_ok() {
                 taken.push(victim.id);

@@ -12,7 +12,7 @@ pub struct BestFit;
 
 impl Place for BestFit {
     fn place(&self, need: &Need<'_>) -> Option<Vec<Grant>> {
-        if need.free.total(need.kind) < need.total() {
+        if need.free() < need.total() {
             return None;
         }
         if need.count == 1 || matches!(need.within, Some(Level::Node | Level::Island)) {
@@ -21,18 +21,13 @@ impl Place for BestFit {
         match need.within {
             Some(Level::Domain(level)) => need.domains(level).into_iter().find_map(|domain| {
                 let nodes = need.cluster.domains[domain as usize].nodes.iter().copied();
-                let mut nodes: Vec<_> =
-                    nodes.map(|node| (need.free.on_node(node, need.kind), node)).collect();
+                let mut nodes: Vec<_> = nodes.map(|node| (need.on_node(node), node)).collect();
                 nodes.sort_unstable();
                 fill(need, nodes.into_iter())
             }),
             _ => {
-                let sizes = need.devices..=need.free.most(need.kind);
-                fill(
-                    need,
-                    sizes
-                        .flat_map(|free| need.free.nodes_with(need.kind, free).map(move |node| (free, node))),
-                )
+                let sizes = need.devices..=need.most();
+                fill(need, sizes.flat_map(|free| need.nodes_with(free).map(move |node| (free, node))))
             }
         }
     }

@@ -14,7 +14,7 @@ pub struct Consolidated;
 
 impl Place for Consolidated {
     fn place(&self, need: &Need<'_>) -> Option<Vec<Grant>> {
-        if need.free.total(need.kind) < need.total() {
+        if need.free() < need.total() {
             return None;
         }
         if let Some(grants) = need.on_one_node() {
@@ -29,7 +29,7 @@ impl Place for Consolidated {
             for domain in need.domains(level) {
                 let nodes = need.cluster.domains[domain as usize].nodes.iter().copied();
                 if let Some(grants) =
-                    fewest_nodes(need, nodes.map(|node| (need.free.on_node(node, need.kind), node)).collect())
+                    fewest_nodes(need, nodes.map(|node| (need.on_node(node), node)).collect())
                 {
                     return Some(grants);
                 }
@@ -38,9 +38,8 @@ impl Place for Consolidated {
         if need.within.is_some() {
             return None;
         }
-        let sizes = (need.devices..=need.free.most(need.kind)).rev();
-        let nodes =
-            sizes.flat_map(|free| need.free.nodes_with(need.kind, free).map(move |node| (free, node)));
+        let sizes = (need.devices..=need.most()).rev();
+        let nodes = sizes.flat_map(|free| need.nodes_with(free).map(move |node| (free, node)));
         // As many nodes as could matter: each takes at least one member.
         fewest_nodes(need, nodes.take(need.count as usize).chain(tightest_for_rest(need)).collect())
     }
@@ -48,9 +47,9 @@ impl Place for Consolidated {
 
 /// Nodes that could hold any remainder tightly: one for each size of remainder.
 fn tightest_for_rest<'a>(need: &'a Need<'_>) -> impl Iterator<Item = (u32, NodeId)> + 'a {
-    (1..=need.members_in(need.free.most(need.kind))).filter_map(|members| {
-        let node = need.free.tightest(need.kind, members * need.devices)?;
-        Some((need.free.on_node(node, need.kind), node))
+    (1..=need.members_in(need.most())).filter_map(|members| {
+        let node = need.tightest(members * need.devices)?;
+        Some((need.on_node(node), node))
     })
 }
 
@@ -81,7 +80,7 @@ impl Need<'_> {
         let all = 0..self.cluster.domains.len() as u32;
         let mut fitting: Vec<(u32, u32)> = all
             .filter(|&domain| self.cluster.domains[domain as usize].level == level)
-            .map(|domain| (self.free.in_domain(domain, self.kind), domain))
+            .map(|domain| (self.in_domain(domain), domain))
             .filter(|&(free, _)| free >= self.total())
             .collect();
         fitting.sort_unstable();

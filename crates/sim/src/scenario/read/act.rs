@@ -52,9 +52,16 @@ impl Reader {
                     None => Outcome::Succeeded,
                     Some(_) if words.take("stopped") => Outcome::Stopped,
                     Some(_) if words.take("failed") => Outcome::Failed { code: 1, cause: Cause::Exit },
-                    Some(_) => return Err(words.fail("failed, stopped or the end of the line")),
+                    Some(_) if words.take("cancelled") => {
+                        Outcome::Failed { code: 143, cause: Cause::Cancelled }
+                    }
+                    Some(_) => return Err(words.fail("failed, stopped, cancelled or the end of the line")),
                 };
-                Act::Ask(job, Request::Ended(attempt, outcome))
+                let why = match words.take(":") {
+                    true => Some(words.rest("what the world has to say about it")?.into()),
+                    false => None,
+                };
+                Act::Ask(job, Request::Ended(attempt, outcome, why))
             }
             "silent" => Act::Say(Input::NodeSilent(self.node(words)?)),
             "returned" => Act::Say(Input::NodeReturned(self.node(words)?)),

@@ -17,11 +17,12 @@ impl Reader {
         Ok(())
     }
 
-    /// `cluster 2 nodes, each 8 h200 with 141GiB and 2 cpu, islands of 4, nvlink inside, rack r1, lease 30s`.
+    /// `cluster 2 nodes, each 8 h200 with 141GiB and 2 cpu, islands of 4, nvlink inside, rack r1, lease 30s`,
+    /// `features ib and nvme`.
     pub(super) fn cluster(&mut self, words: &mut Words<'_>) -> Result<(), ReadError> {
         let place = words.place();
         words.need(&["cluster"])?;
-        let (mut count, mut groups, mut island) = (0, vec![], None);
+        let (mut count, mut groups, mut island, mut features) = (0, vec![], None, vec![]);
         let levels: Vec<String> =
             self.story.cluster.settings.levels.iter().map(|level| level.name.clone()).collect();
         let mut domains: Vec<Option<String>> = vec![None; levels.len()];
@@ -32,6 +33,11 @@ impl Reader {
             } else if words.take("islands") {
                 words.need(&["of"])?;
                 island = Some(words.read("a number of devices", value::width)?);
+            } else if words.take("features") {
+                features.push(words.read("the name of a feature", value::name)?);
+                while words.take("and") {
+                    features.push(words.read("the name of a feature", value::name)?);
+                }
             } else if words.take("lease") {
                 settings.lease = words.read("a time", value::span)?;
             } else if words.take("margin") {
@@ -42,8 +48,8 @@ impl Reader {
                 count = words.read("a number of nodes", value::width)?;
                 words.need(&["nodes", "node"])?;
             } else {
-                let link =
-                    words.read("nodes, each, islands, a link, a level, lease or margin", value::name)?;
+                let link = words
+                    .read("nodes, each, islands, features, a link, a level, lease or margin", value::name)?;
                 match words.take("inside") {
                     true => settings.island_link = Some(link),
                     false => {
@@ -71,7 +77,8 @@ impl Reader {
         for (_, size, joined) in &mut groups {
             *joined = island.unwrap_or(if linked { *size } else { 0 });
         }
-        self.add_nodes(place, count, &groups, &domains)
+        let like = NodeSpec { domains, features: value::sorted(features), ..NodeSpec::default() };
+        self.add_nodes(place, count, &groups, &like)
     }
 
     fn add_nodes(
@@ -79,7 +86,7 @@ impl Reader {
         place: Place,
         count: u32,
         groups: &[(String, u32, u32)],
-        domains: &[String],
+        like: &NodeSpec,
     ) -> Result<(), ReadError> {
         let each: u64 = groups.iter().map(|group| u64::from(group.1)).sum();
         let cluster = &mut self.story.cluster;
@@ -93,7 +100,7 @@ impl Reader {
                 island: *island,
             });
             let name = format!("n{}", cluster.nodes.len() + 1);
-            cluster.nodes.push(NodeSpec { name, domains: domains.to_vec(), devices: devices.collect() });
+            cluster.nodes.push(NodeSpec { name, devices: devices.collect(), ..like.clone() });
         }
         Ok(())
     }
@@ -180,7 +187,7 @@ impl Reader {
         Ok(queue)
     }
 
-    /// `world starts take 10s, stops take 30s, endings take 5s, cannot preempt, cannot share`.
+    /// `world starts take 10s, stops take 30s, endings take 5s, cannot preempt, cannot share, cannot pick`.
     pub(super) fn world(&mut self, words: &mut Words<'_>) -> Result<(), ReadError> {
         words.need(&["world"])?;
         loop {
@@ -188,8 +195,10 @@ impl Reader {
                 let capabilities = &mut self.story.capabilities;
                 if words.take("preempt") {
                     capabilities.preempts = false;
+                } else if words.take("pick") {
+                    capabilities.grain = Grain::Node;
                 } else {
-                    words.need(&["share", "preempt"])?;
+                    words.need(&["share", "preempt", "pick"])?;
                     capabilities.shares = false;
                 }
             } else {

@@ -65,7 +65,7 @@ impl Reader {
     }
 }
 
-/// `share 0.5`, `memory 20GiB`, `within rack`, `needs nvlink`: said of every shape of the last role.
+/// `share 0.5`, `memory 20GiB`, `within rack`, `needs nvlink`, `feature ib`: said of every shape of the last role.
 pub(super) fn modifier(words: &mut Words<'_>, roles: &mut [Role]) -> Result<bool, ReadError> {
     let Some(role) = roles.last_mut() else { return Ok(false) };
     if words.take("share") {
@@ -77,6 +77,12 @@ pub(super) fn modifier(words: &mut Words<'_>, roles: &mut [Role]) -> Result<bool
     } else if words.take("within") || words.take("needs") {
         let level = words.read("a level or a link", value::name)?;
         role.shapes.iter_mut().for_each(|shape| shape.within = Some(level.clone()));
+    } else if words.take("feature") {
+        let feature = words.read("the name of a feature", value::name)?;
+        for shape in &mut role.shapes {
+            shape.features.push(feature.clone());
+            shape.features = value::sorted(std::mem::take(&mut shape.features));
+        }
     } else {
         return Ok(false);
     }

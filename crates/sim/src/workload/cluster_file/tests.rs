@@ -38,3 +38,11 @@ fn the_shortest_cluster_declares_its_kinds_by_using_them() {
     assert_eq!(kinds, ["x", "y"]);
     assert_eq!(cluster.nodes[0].devices[0], DeviceGroup { kind: "x".into(), count: 2, island: 0 });
 }
+
+#[test]
+fn nodes_may_have_features() {
+    let text = "nodes: [{name: a, devices: {h200: 8}, features: [nvme, ib]}, {name: b, devices: {h200: 8}, features: ib}, {name: c, devices: {h200: 8}}]";
+    let cluster = parse("c.yaml", text).unwrap();
+    let features: Vec<&[String]> = cluster.nodes.iter().map(|node| &node.features[..]).collect();
+    assert_eq!(features, [&["ib".to_string(), "nvme".to_string()][..], &["ib".to_string()], &[]]);
+}

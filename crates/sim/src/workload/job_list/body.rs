@@ -8,7 +8,7 @@ use consort_types::file::body::{Dialect, form, members};
 use consort_types::{Form, Role, Span};
 
 /// The fields read here.
-pub(super) const FIELDS: [&str; 12] = [
+pub(super) const FIELDS: [&str; 13] = [
     "run",
     "devices",
     "workers",
@@ -17,6 +17,7 @@ pub(super) const FIELDS: [&str; 12] = [
     "share",
     "memory",
     "within",
+    "features",
     "shapes",
     "roles",
     "tasks",

@@ -26,16 +26,18 @@ pub(super) fn take(fields: &mut Fields, limits: &mut Limits) -> Result<Option<Ve
         limits.memory_bytes = Some(node.read("memory", |text| gibibytes(at_least(text)))?);
     }
     let Some(node) = resources.take("accelerators") else { return Ok(None) };
-    let others = HARDWARE.into_iter().filter(|name| !["workers", "memory", "within"].contains(name));
+    let beside = ["workers", "memory", "within", "features"];
+    let others = HARDWARE.into_iter().filter(|name| !beside.contains(name));
     let others: Vec<&str> = others.chain(["roles", "stages"]).collect();
     fields.refuse_beside("accelerators", &others)?;
     accelerators(node).map(Some)
 }
 
-/// Gives the role these shapes; what it says about memory and place holds for each of them.
+/// Gives the role these shapes; what it says about memory, place and features holds for each of them.
 pub(super) fn apply(shapes: Vec<Shape>, role: &mut Role) {
-    let Shape { memory_bytes, within, .. } = role.shapes[0].clone();
-    let with = |shape: Shape| Shape { memory_bytes, within: within.clone(), ..shape };
+    let like = role.shapes[0].clone();
+    let with =
+        |shape: Shape| Shape { kind: shape.kind, devices: shape.devices, share: shape.share, ..like.clone() };
     role.shapes = shapes.into_iter().map(with).collect();
 }
 

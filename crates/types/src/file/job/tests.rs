@@ -41,6 +41,20 @@ fn the_example_in_the_documentation_is_read_as_it_says() {
 }
 
 #[test]
+fn features_stand_beside_the_kind() {
+    let features = |text: &str| parse(text).spec.stages[0].roles[0].shapes[0].features.clone();
+    assert_eq!(features("{run: x, features: ib}"), ["ib"]);
+    assert_eq!(features("{run: x, kind: h100, features: [nvme, ib, nvme]}"), ["ib", "nvme"]);
+    assert_eq!(features("{run: x, shapes: [{kind: h100, features: ib}]}"), ["ib"]);
+    assert_eq!(features("{run: x, roles: [{name: w, features: ib}]}"), ["ib"]);
+    assert_eq!(features("{run: x, resources: {accelerators: H100:8}, features: ib}"), ["ib"]);
+    assert!(features("run: x").is_empty());
+    assert!(
+        refusal("{run: x, features: []}").ends_with("`features` is empty, expected the name of a feature")
+    );
+}
+
+#[test]
 fn a_task_of_skypilot_is_understood_where_the_shapes_coincide() {
     let job = parse(
         "{num_nodes: 2, envs: {A: 1}, resources: {accelerators: H100:8, cpus: 4+, memory: 32+}, run: x, setup: y}",

@@ -89,13 +89,17 @@ fn role(role: &Role, command: &Command) -> Value {
 }
 
 fn shape(shape: &Shape) -> Value {
-    json!({
+    let mut written = json!({
         "kind": shape.kind,
         "devices": shape.devices,
         "share": thousandths(shape.share.into()),
         "memory": bytes(shape.memory_bytes),
         "within": shape.within,
-    })
+    });
+    if !shape.features.is_empty() {
+        written["features"] = json!(shape.features);
+    }
+    written
 }
 
 fn dependency(dependency: &Dependency) -> Value {

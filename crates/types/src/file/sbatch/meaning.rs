@@ -146,3 +146,13 @@ pub(super) fn cpus(text: &str) -> Result<u32, Expected> {
 pub(super) fn tasks(text: &str) -> Result<u32, Expected> {
     value::count(text, 1, limits::WIDTH)
 }
+
+/// `a` or `a&b`: features that a node must all have. Slurm knows more, such as one of several; here all of them count.
+pub(super) fn features(text: &str) -> Result<Vec<String>, Expected> {
+    let expected = || "names of features with & between them like ib&nvme".to_string();
+    if text.contains(['|', '[', ']', '*', '(', ')', ',']) {
+        return Err(expected());
+    }
+    let names = text.split('&').map(|name| value::name(name.trim()).map_err(|_| expected()));
+    Ok(value::sorted(names.collect::<Result<_, _>>()?))
+}

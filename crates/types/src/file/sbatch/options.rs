@@ -42,6 +42,7 @@ pub struct Options {
     nodes: Option<Count>,
     tasks: Option<u32>,
     tasks_per_node: Option<u32>,
+    features: Option<Vec<String>>,
     gpus: Option<(Option<String>, u32)>,
     gpus_per_node: Option<(Option<String>, u32)>,
     gpus_per_task: Option<(Option<String>, u32)>,
@@ -63,7 +64,7 @@ enum Takes {
 }
 
 /// Long name, short name, value.
-const KNOWN: [(&str, char, Takes); 43] = [
+const KNOWN: [(&str, char, Takes); 44] = [
     ("job-name", 'J', Takes::Value),
     ("ntasks", 'n', Takes::Value),
     ("nodes", 'N', Takes::Value),
@@ -73,6 +74,7 @@ const KNOWN: [(&str, char, Takes); 43] = [
     ("gpus-per-task", ' ', Takes::Value),
     ("gres", ' ', Takes::Value),
     ("ntasks-per-node", ' ', Takes::Value),
+    ("constraint", 'C', Takes::Value),
     ("mem", ' ', Takes::Value),
     ("time", 't', Takes::Value),
     ("partition", 'p', Takes::Value),
@@ -171,6 +173,7 @@ impl Options {
             "gpus-per-node" => self.gpus_per_node = Some(meaning::devices(text)?),
             "gpus-per-task" => self.gpus_per_task = Some(meaning::devices(text)?),
             "gres" => self.gpus_per_node = Some(meaning::gres(text)?),
+            "constraint" => self.features = Some(meaning::features(text)?),
             "mem" => self.memory = Some(meaning::memory(text)?),
             "time" => self.time_limit = Some(meaning::time(text)?),
             "dependency" => self.after = Some(meaning::dependencies(text)?),
@@ -261,7 +264,7 @@ impl Options {
             self.env.clone_from(&over.env);
         }
         win!(name queue tenant qos priority after array time_limit memory workdir output grace export);
-        win!(cpus_per_task nodes tasks tasks_per_node gpus gpus_per_node gpus_per_task wrap);
+        win!(cpus_per_task nodes tasks tasks_per_node features gpus gpus_per_node gpus_per_task wrap);
         over.notes.iter().for_each(|note| self.note(note));
         self.wait |= over.wait;
         self.parsable |= over.parsable;
@@ -316,7 +319,8 @@ impl Options {
         let most = u64::from(limits::WIDTH);
         match each {
             Some(each) if u64::from(each) * u64::from(nodes.max) <= most => {
-                Ok((nodes, Shape { kind, devices: each, ..Shape::any() }))
+                let features = self.features.clone().unwrap_or_default();
+                Ok((nodes, Shape { kind, devices: each, features, ..Shape::any() }))
             }
             _ => Err("one job is for more than 1,000,000 devices, expected fewer".into()),
         }

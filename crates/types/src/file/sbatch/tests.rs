@@ -37,6 +37,14 @@ fn a_job_without_a_name_is_called_after_its_script() {
 }
 
 #[test]
+fn a_constraint_names_features_that_a_node_must_all_have() {
+    let features = |options: &str| parse(options).job.spec.stages[0].roles[0].shapes[0].features.clone();
+    assert_eq!(features("-G 1 --constraint=nvme&ib"), ["ib", "nvme"]);
+    assert_eq!(features("-G 1 -C ib"), ["ib"]);
+    assert!(features("-G 1").is_empty());
+}
+
+#[test]
 fn gpus_are_counted_for_each_worker() {
     let h100 = || Some("h100".to_string());
     for (options, expected) in [
@@ -160,6 +168,18 @@ fn what_is_wrong_is_said_with_its_line() {
         (
             "-o out.%N",
             "train.sh:2: `-o` is `out.%N`, expected a path with %j, %A, %x, %a or %t in it, or without any such mark",
+        ),
+        (
+            "-C 'ib|nvme'",
+            "train.sh:2: `-C` is `ib|nvme`, expected names of features with & between them like ib&nvme",
+        ),
+        (
+            "--constraint='[a*2&b*4]'",
+            "train.sh:2: `--constraint` is `[a*2&b*4]`, expected names of features with & between them like ib&nvme",
+        ),
+        (
+            "-C a&&b",
+            "train.sh:2: `-C` is `a&&b`, expected names of features with & between them like ib&nvme",
         ),
         ("-J 'x", "train.sh:2: a quote is opened and not closed, expected the other one"),
     ] {
