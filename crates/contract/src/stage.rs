@@ -21,6 +21,9 @@ pub trait Stage {
     /// Longer than anything takes in it, on whatever machine.
     const PATIENCE: Span = Span::seconds(30);
 
+    /// Whether no worker of a gang begins before all of them are there; otherwise only their devices are granted at once.
+    const TOGETHER: bool = true;
+
     /// The status that work ends with when it fails.
     const FAILURE: i32;
 

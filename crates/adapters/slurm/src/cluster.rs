@@ -9,7 +9,7 @@ use crate::gres::{self, Gres};
 use crate::shapes::Node;
 use crate::topology::Topology;
 use consort_types::{DeviceGroup, KindSpec, NodeSpec};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What processors are called.
 pub const CPU: &str = "cpu";
@@ -86,12 +86,22 @@ fn found(node: &Node, reading: &Reading) -> Found {
             name: node.name.clone(),
             domains: reading.topology.path(&node.name),
             devices: groups,
+            features: features(node),
         },
         condition: condition(node),
         address: if node.address.is_empty() { node.name.clone() } else { node.address.clone() },
         used,
         resources: resources.collect(),
     }
+}
+
+/// Those that count now; each once, in order. A word that nobody could print is left out.
+fn features(node: &Node) -> Vec<String> {
+    let all = if node.active_features.is_empty() { &node.features } else { &node.active_features };
+    let is_word =
+        |word: &&String| !word.is_empty() && word.len() <= 64 && !word.chars().any(char::is_control);
+    let all: BTreeSet<&String> = all.iter().filter(is_word).collect();
+    all.into_iter().cloned().collect()
 }
 
 fn devices(line: &str) -> Vec<Gres> {

@@ -47,13 +47,14 @@ pub fn a_gang_starts_whole<S: Stage>(play: &mut Play<S>) {
     let id = play.allocation(job);
     play.until("it runs", |play| {
         let began = play.crew(id).is_some_and(|crew| crew.began > 0);
-        if began || play.is_running(job) {
+        if S::TOGETHER && (began || play.is_running(job)) {
             // Asked again: who began meanwhile did so with everybody there.
             assert!(play.crew(id).is_none_or(|crew| crew.up == wide), "{:?}", play.crew(id));
         }
         play.is_running(job)
     });
     play.until("all begin", |play| play.crew(id).is_none_or(|crew| crew.began == wide));
+    assert!(play.crew(id).is_none_or(|crew| crew.up == wide), "{:?}", play.crew(id));
 }
 
 /// Every task runs once, and never more at a time than there are devices.

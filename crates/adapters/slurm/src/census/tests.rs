@@ -3,7 +3,12 @@ use consort_types::DeviceGroup;
 
 fn spec(name: &str, count: u32) -> NodeSpec {
     let group = |kind: &str, count| DeviceGroup { kind: kind.into(), count, island: 0 };
-    NodeSpec { name: name.into(), domains: vec![], devices: vec![group("a100", count), group("cpu", 2)] }
+    NodeSpec {
+        name: name.into(),
+        domains: vec![],
+        devices: vec![group("a100", count), group("cpu", 2)],
+        features: vec![],
+    }
 }
 
 fn found(name: &str, used: u32, condition: Condition) -> Found {

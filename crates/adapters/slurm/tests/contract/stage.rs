@@ -77,7 +77,7 @@ impl Site {
         let text = format!("echo $$ >> {}/$CONSORT_ALLOCATION; {end}", self.roll().display());
         let command = Command::Program(vec!["/bin/sh".into(), "-c".into(), text]);
         // More memory than any node has: Slurm will not have it.
-        let memory_bytes = if part == Part::CannotStart { 1 << 50 } else { 16 << 20 };
+        let memory_bytes = if part == Part::CannotStart { 1 << 44 } else { 16 << 20 };
         Work {
             stages: vec![StageWork { commands: vec![command], indices: vec![] }],
             workdir: "/tmp".into(),
@@ -94,6 +94,8 @@ impl Stage for Site {
     type World = SlurmWorld;
     const CAPABILITIES: Capabilities = CAPABILITIES;
     const PATIENCE: Span = Span::seconds(90);
+    // Slurm grants to all at once, and starts one after the other.
+    const TOGETHER: bool = false;
     const FAILURE: i32 = 3;
 
     fn cluster(&self) -> Vec<Input> {
