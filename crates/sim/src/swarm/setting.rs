@@ -59,7 +59,7 @@ pub(super) fn cluster(dice: &mut Dice) -> Cluster {
     Cluster { settings, kinds, nodes, tenants, queues }
 }
 
-fn features(dice: &mut Dice, has_any: bool) -> Vec<String> {
+pub(super) fn features(dice: &mut Dice, has_any: bool) -> Vec<String> {
     let some = FEATURES.into_iter().filter(|_| has_any && dice.chance(0.5));
     some.map(Into::into).collect()
 }

@@ -155,7 +155,9 @@ impl Trouble {
         let act = if self.dice.chance(0.2) {
             self.refitted = true;
             self.count("node came back with other devices");
-            Act::Refit(node, setting::devices(&mut self.dice, self.cluster.kinds.len()))
+            let devices = setting::devices(&mut self.dice, self.cluster.kinds.len());
+            let has_any = self.cluster.nodes.iter().any(|node| !node.features.is_empty());
+            Act::Refit(node, devices, setting::features(&mut self.dice, has_any))
         } else {
             self.count("node repaired");
             Act::Repair(node)

@@ -21,8 +21,8 @@ pub enum Act {
     CutOff(NodeId, Span),
     /// A silent node is repaired: it is known to be empty, and joins again. Nothing happens to one that is well.
     Repair(NodeId),
-    /// The same, and meanwhile somebody put other devices into it.
-    Refit(NodeId, Vec<DeviceGroup>),
+    /// The same, and meanwhile somebody put other devices into it and gave it other features.
+    Refit(NodeId, Vec<DeviceGroup>, Vec<String>),
 }
 
 /// Something about one job, whose id is known only once it was accepted.
@@ -88,7 +88,7 @@ impl VirtualWorld {
             Act::Die(node) => self.die(now, node, inputs),
             Act::CutOff(node, span) => self.cut_off(now, node, span, inputs),
             Act::Repair(node) => self.repair(now, node, None, inputs),
-            Act::Refit(node, devices) => self.repair(now, node, Some(devices), inputs),
+            Act::Refit(node, devices, features) => self.repair(now, node, Some((devices, features)), inputs),
         }
     }
 

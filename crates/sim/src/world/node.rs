@@ -248,7 +248,7 @@ impl VirtualWorld {
         &mut self,
         now: Time,
         node: NodeId,
-        refit: Option<Vec<DeviceGroup>>,
+        refit: Option<(Vec<DeviceGroup>, Vec<String>)>,
         inputs: &mut Vec<Input>,
     ) {
         if !self.nodes.is_silent(node) {
@@ -267,10 +267,13 @@ impl VirtualWorld {
             self.live.remove(&id);
             self.workers.go(id);
         }
-        if let Some(devices) = refit.filter(|devices| *devices != self.nodes.specs[node.index()].devices) {
-            // Other devices get new numbers, behind all that ever were.
-            self.nodes.of_device.extend(vec![node; size(&devices)]);
-            self.nodes.specs[node.index()].devices = devices;
+        if let Some((devices, features)) = refit {
+            self.nodes.specs[node.index()].features = features;
+            if devices != self.nodes.specs[node.index()].devices {
+                // Other devices get new numbers, behind all that ever were.
+                self.nodes.of_device.extend(vec![node; size(&devices)]);
+                self.nodes.specs[node.index()].devices = devices;
+            }
         }
         inputs.push(Input::NodeFenced(node));
         inputs.push(Input::NodeJoined(self.nodes.specs[node.index()].clone()));

@@ -39,7 +39,7 @@ stages:
     after: first
     run: shared
     roles:
-      - {name: worker, count: 2-8, kind: [a, b], devices: 3, within: nvlink}
+      - {name: worker, count: 2-8, kind: [a, b], devices: 3, within: nvlink, features: [ib, nvme]}
       - {name: server, shapes: [{kind: cpu, devices: 4}, {memory: 1GiB}], run: \"#!/bin/sh\\nserve\\n\"}
   - {name: third, after: [first, second], replicas: 3, run: {script: 'echo $1', arguments: [x, y]}}
 env: {B: '1', A: 'two words', C: ''}
