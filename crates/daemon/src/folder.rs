@@ -86,9 +86,14 @@ pub fn token(path: &Path) -> Result<String, Fault> {
         }
         let _ = fs::set_permissions(path, Permissions::from_mode(0o600));
     }
-    let mut dice = [0; 32];
-    getrandom::fill(&mut dice).map_err(|error| Fault::new(format!("no randomness: {error}"), "try again"))?;
-    let token: String = dice.iter().map(|byte| format!("{byte:02x}")).collect();
+    let token = dice()?;
     write_private(path, &format!("{token}\n"))?;
     Ok(token)
+}
+
+/// Sixty-four hexadecimal digits that nobody can guess.
+pub fn dice() -> Result<String, Fault> {
+    let mut dice = [0; 32];
+    getrandom::fill(&mut dice).map_err(|error| Fault::new(format!("no randomness: {error}"), "try again"))?;
+    Ok(dice.iter().map(|byte| format!("{byte:02x}")).collect())
 }

@@ -5,6 +5,7 @@
 //! anybody let in.
 
 pub mod local;
+pub mod slurm;
 
 use crate::clock;
 use crate::fault::Fault;

@@ -1,6 +1,10 @@
 //! What a world can show beside its news: sensors and log files. Asked by readers, never by the loop.
 
-use consort_types::{JobId, JobSpec, Work};
+mod logs;
+
+pub use logs::log_files;
+
+use consort_types::{AllocationId, JobId, JobSpec, Work};
 use std::path::PathBuf;
 
 /// Files that are looked for; a bag of a million tasks has more.
@@ -20,6 +24,19 @@ pub trait Site: Send + Sync {
     /// Those log files of a job that are wanted (by stage, task, rank and attempt), oldest attempt first, and at most
     /// [`LOOKED_FOR`] of them. May wait for a disk.
     fn logs(&self, job: JobId, spec: &JobSpec, work: &Work, wanted: &Admits<'_>) -> Vec<LogFile>;
+
+    /// What it says of an attempt that it has in its hands: `Slurm job 12 is pending: Resources`.
+    fn attempt(&self, _allocation: AllocationId) -> Option<String> {
+        None
+    }
+
+    /// What is wrong with it just now, if anything.
+    fn trouble(&self) -> Option<String> {
+        None
+    }
+
+    /// How it is reached and what it is like, asked anew: what is told, and what it says. May wait.
+    fn probe(&self) -> Vec<(String, String)>;
 }
 
 /// What the sensors of one device said.

@@ -19,6 +19,11 @@ pub struct Topology {
 }
 
 impl Topology {
+    /// These levels, on which every node is alone.
+    pub fn apart(levels: Vec<LevelSpec>) -> Self {
+        Self { levels, paths: BTreeMap::new() }
+    }
+
     /// The domains of a node, outermost first.
     pub fn path(&self, node: &str) -> Vec<String> {
         self.paths.get(node).cloned().unwrap_or_else(|| vec![node.to_owned(); self.levels.len()])

@@ -6,13 +6,13 @@ use crate::folder::{self, Folder};
 use crate::introduce::Introduction;
 use crate::journal::Journal;
 use crate::mail::mailbox;
-use crate::site::{Admits, LOOKED_FOR, LogFile, Reading, Site};
+use crate::site::{Admits, LogFile, Reading, Site, log_files};
 use consort_agent::discover::{Declared, FoundDevice, Inventory, Sources, discover};
 use consort_agent::launch::ShimProgram;
 use consort_agent::telemetry::{self, Telemetry};
 use consort_local::{LocalWorld, Setup};
 use consort_types::*;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -33,6 +33,10 @@ const SENSE: Duration = Duration::from_secs(2);
 /// Runs the daemon of this machine until it is asked to go.
 pub fn up(options: &Options, local: Local, host: Arc<dyn Host>) -> Result<(), Fault> {
     let folder = Folder::take(&options.data_dir)?;
+    if super::slurm::is_slurms(&folder) {
+        let what = format!("{} belongs to a Slurm cluster", folder.path().display());
+        return Err(Fault::request(what, "use `consort serve --world slurm`, or give another --data-dir"));
+    }
     let listener = super::listen(options.listen)?;
     let capabilities = Capabilities::default();
     let (mut journal, recovered) =
@@ -270,9 +274,6 @@ impl Sensors {
     }
 }
 
-/// So many files are looked for one by one; for more the folder is listed.
-const FEW: usize = 64;
-
 impl Site for LocalSite {
     fn world(&self) -> &'static str {
         "local"
@@ -293,71 +294,17 @@ impl Site for LocalSite {
     }
 
     fn logs(&self, job: JobId, spec: &JobSpec, work: &Work, wanted: &Admits<'_>) -> Vec<LogFile> {
-        if work.output.path.is_none() {
-            return written(&self.log_dir.join(job.to_string()), wanted);
-        }
-        let mut looked_for: BTreeMap<PathBuf, LogFile> = BTreeMap::new();
-        let mut looks = 0;
-        'all: for (stage, shape) in (0..).zip(&spec.stages) {
-            let workers: u32 = shape.roles.iter().map(|role| role.count.max).sum();
-            for (task, rank) in
-                (0..shape.form.asks()).flat_map(|task| (0..workers).map(move |rank| (task, rank)))
-            {
-                if !wanted(stage, task, rank, 1) {
-                    continue;
-                }
-                if looks >= LOOKED_FOR {
-                    break 'all;
-                }
-                looks += 1;
-                let allocation = AllocationId { ask: AskId { job, stage, task }, attempt: 1 };
-                let path = consort_agent::launch::output_path(&self.log_dir, allocation, spec, work, rank);
-                // Several may write to one file; it is read once.
-                let file = || LogFile { stage, task, attempt: 1, rank, path: path.clone() };
-                looked_for.entry(path.clone()).or_insert_with(file);
-            }
-        }
-        let mut files = existing(looked_for);
-        files.sort_by_key(|file| (file.stage, file.task, file.rank));
-        files
+        log_files(&self.log_dir, job, spec, work, wanted)
     }
-}
 
-/// Those that exist.
-fn existing(looked_for: BTreeMap<PathBuf, LogFile>) -> Vec<LogFile> {
-    if looked_for.len() <= FEW {
-        return looked_for.into_values().filter(|file| file.path.exists()).collect();
+    fn probe(&self) -> Vec<(String, String)> {
+        let mut lines = vec![("host".to_owned(), self.inventory.hostname.clone())];
+        for kind in self.inventory.kinds() {
+            let count = self.inventory.devices().iter().filter(|device| device.kind == kind.name).count();
+            let vendor = if kind.vendor.is_empty() { String::new() } else { format!(" by {}", kind.vendor) };
+            lines.push((kind.name, format!("{count}{vendor}")));
+        }
+        lines.extend(self.inventory.notes.iter().map(|note| ("note".to_owned(), note.clone())));
+        lines
     }
-    let mut folders: BTreeMap<PathBuf, BTreeSet<std::ffi::OsString>> = BTreeMap::new();
-    let mut files: Vec<LogFile> = looked_for.into_values().collect();
-    files.retain(|file| {
-        let (Some(folder), Some(name)) = (file.path.parent(), file.path.file_name()) else { return false };
-        let list =
-            || std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
-        folders.entry(folder.into()).or_insert_with(|| list().collect()).contains(name)
-    });
-    files
-}
-
-/// The files in the folder of one job, by their names: `0.1#2.w3.log`.
-fn written(folder: &Path, wanted: &Admits<'_>) -> Vec<LogFile> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut files: Vec<LogFile> = entries
-        .filter_map(|entry| {
-            let name = entry.file_name().into_string().ok()?;
-            let (ask, rest) = name.strip_suffix(".log")?.split_once('#')?;
-            let ((stage, task), (attempt, rank)) = (ask.split_once('.')?, rest.split_once(".w")?);
-            let file = LogFile {
-                stage: stage.parse().ok()?,
-                task: task.parse().ok()?,
-                attempt: attempt.parse().ok()?,
-                rank: rank.parse().ok()?,
-                path: entry.path(),
-            };
-            wanted(file.stage, file.task, file.rank, file.attempt).then_some(file)
-        })
-        .collect();
-    files.sort_by_key(|file| (file.attempt, file.stage, file.task, file.rank));
-    files.truncate(LOOKED_FOR);
-    files
 }
