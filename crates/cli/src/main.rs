@@ -35,6 +35,7 @@ mod progress;
 mod replay;
 mod scenario;
 mod screen;
+mod serve;
 mod simulate;
 mod table;
 mod up;
@@ -71,7 +72,7 @@ enum Command {
     /// Make this machine a small cluster: find its devices, keep a journal, take and run jobs
     Up(up::Args),
     /// Run the daemon for a cluster
-    Serve(up::ServeArgs),
+    Serve(serve::Args),
     #[command(flatten)]
     Live(live::Command),
     /// Rebuild the state from a journal and print its hash
@@ -108,7 +109,7 @@ fn main() -> ExitCode {
 fn dispatch(command: Command) -> Result<(), Failure> {
     match command {
         Command::Up(args) => up::run(&args),
-        Command::Serve(args) => up::serve(&args),
+        Command::Serve(args) => serve::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Live(command) => live::dispatch(command),
         Command::Simulate(args) => simulate::run(&args),

@@ -1,4 +1,4 @@
-//! `consort up` and `consort serve`: the daemon, in the foreground.
+//! `consort up`: the daemon of this machine, in the foreground.
 
 use crate::failure::{Failure, note};
 use crate::{names, screen};
@@ -10,7 +10,7 @@ use consort_daemon::Fault;
 use consort_daemon::serve::local::{self, Local};
 use consort_daemon::serve::{Host, Options, Ready};
 use std::io::{BufRead, IsTerminal, Write};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -34,78 +34,71 @@ pub struct Args {
     daemon: Daemon,
 }
 
-const SERVE_EXAMPLES: &str = "\
-Examples:
-  consort serve --world local --data-dir /srv/consort";
-
-/// Run the daemon for a cluster
-#[derive(clap::Args)]
-#[command(after_help = SERVE_EXAMPLES)]
-pub struct ServeArgs {
-    /// Where work is carried out
-    #[arg(long, value_name = "WORLD", value_parser = ["local"])]
-    world: String,
-    #[command(flatten)]
-    daemon: Daemon,
-}
-
-#[derive(clap::Args)]
-struct Daemon {
+/// What every daemon may be told.
+#[derive(clap::Args, Clone, Default)]
+pub struct Daemon {
     /// Where the journal is kept [default: consort in the user's data directory]
     #[arg(long, value_name = "DIR", env = "CONSORT_DATA_DIR")]
-    data_dir: Option<PathBuf>,
-    /// Where to listen: a loopback address; port 0 takes a free one
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7467")]
-    listen: SocketAddr,
+    pub data_dir: Option<PathBuf>,
+    /// Where to listen: a loopback address; port 0 takes a free one [default: 127.0.0.1:7467]
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub listen: Option<SocketAddr>,
     /// Who decides; `consort policies` lists them
     #[arg(long, value_name = "NAME")]
-    policy: Option<String>,
+    pub policy: Option<String>,
     /// A file that declares further devices [default: devices.yaml in the data directory, if it is there]
     #[arg(long, value_name = "FILE")]
-    devices: Option<PathBuf>,
+    pub devices: Option<PathBuf>,
     /// Start although the journal is damaged, and lose what cannot be read; it is kept beside the journal
     #[arg(long)]
-    accept_loss: bool,
+    pub accept_loss: bool,
     /// What becomes of running work when this process is interrupted; told to go by another program, it is kept unless
-    /// this says stop
-    #[arg(long, value_name = "WHAT", default_value = "ask", value_parser = ["ask", "keep", "stop"])]
-    on_exit: String,
+    /// this says stop [default: ask]
+    #[arg(long, value_name = "WHAT", value_parser = ["ask", "keep", "stop"])]
+    pub on_exit: Option<String>,
 }
+
+/// Where a daemon listens when nobody says.
+const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7467);
 
 /// `consort up`.
 pub fn run(args: &Args) -> Result<(), Failure> {
     start(&args.daemon)
 }
 
-/// `consort serve`.
-pub fn serve(args: &ServeArgs) -> Result<(), Failure> {
-    match args.world.as_str() {
-        "local" => start(&args.daemon),
-        other => Err(Failure::request(format_args!("there is no world called {other}"), "use local")),
-    }
-}
-
-fn start(daemon: &Daemon) -> Result<(), Failure> {
-    let policy = match &daemon.policy {
-        Some(name) => names::policy(name)?,
-        None => consort_sched::stock::standard(),
-    };
-    let data_dir = daemon.data_dir.clone().map_or_else(data_dir, Ok)?;
-    log_to_stderr();
-    let options = Options {
-        data_dir,
-        listen: daemon.listen,
-        policy: policy.policy(),
-        accept_loss: daemon.accept_loss,
-        token: client::token_path().ok_or_else(no_home)?,
-        address: client::server_path(),
-    };
+/// Runs the daemon of this machine.
+pub fn start(daemon: &Daemon) -> Result<(), Failure> {
+    let (options, host) = daemon.begin(data_dir)?;
     // Not by its path: somebody may install another version there while this one runs.
     let shim = ShimProgram { program: "/proc/self/exe".into(), arguments: vec!["shim".into()] };
-    let host = Arc::new(Terminal { on_exit: daemon.on_exit.clone() });
     let nvidia_library = std::env::var_os("CONSORT_NVIDIA_LIBRARY").map(PathBuf::from);
     let local = Local { shim, devices: daemon.devices.clone(), nvidia_library };
     local::up(&options, local, host).map_err(outside)
+}
+
+impl Daemon {
+    /// What every daemon begins with. `data_dir` says where its journal is when nobody else does.
+    pub fn begin(
+        &self,
+        data_dir: impl FnOnce() -> Result<PathBuf, Failure>,
+    ) -> Result<(Options, Arc<dyn Host>), Failure> {
+        let policy = match &self.policy {
+            Some(name) => names::policy(name)?,
+            None => consort_sched::stock::standard(),
+        };
+        let data_dir = self.data_dir.clone().map_or_else(data_dir, Ok)?;
+        log_to_stderr();
+        let options = Options {
+            data_dir,
+            listen: self.listen.unwrap_or(LISTEN),
+            policy: policy.policy(),
+            accept_loss: self.accept_loss,
+            token: client::token_path().ok_or_else(no_home)?,
+            address: client::server_path(),
+        };
+        let on_exit = self.on_exit.clone().unwrap_or_else(|| "ask".into());
+        Ok((options, Arc::new(Terminal { on_exit })))
+    }
 }
 
 /// A fault of the daemon, as a command ends with it.

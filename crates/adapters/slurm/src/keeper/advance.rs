@@ -9,7 +9,7 @@ use crate::attempt::{Attempt, Leaving, Sight, State, sight, speaker};
 use crate::ended::{LastWord, judge};
 use crate::shapes::Job;
 use consort_agent::words;
-use consort_types::{AllocationId, Input, Outcome};
+use consort_types::{AllocationId, Cause, Input, Outcome};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -212,10 +212,13 @@ impl Keeper {
         let Some(last) = last else { return Input::over(id, Outcome::Stopped) };
         let (outcome, why) = judge(&last, record.as_ref(), attempt.gone_is_desired);
         let said = || self.folder.said(id).map_or(String::new(), |line| format!(" ({line})"));
-        let why = why.map(|why| match outcome {
-            Outcome::Failed { cause: consort_types::Cause::NotRun, .. } => format!("{why}{}", said()),
-            _ => why,
-        });
+        let not_run = matches!(outcome, Outcome::Failed { cause: Cause::NotRun, .. });
+        let why = why.map(|why| if not_run { format!("{why}{}", said()) } else { why });
+        // Slurm keeps a record of what it would not have, under our tag: that is no ending of anything.
+        if let Some(why) = why.as_ref().filter(|_| not_run && !attempt.told_started && !self.folder.begun(id))
+        {
+            return Input::StartRefused { allocation: id, why: printable(why) };
+        }
         Input::Ended { allocation: id, outcome, why: why.map(|why| Arc::from(printable(&why))) }
     }
 }
