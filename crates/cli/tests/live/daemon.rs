@@ -28,20 +28,28 @@ pub struct House {
     child: Option<Child>,
     /// Set for the daemon only.
     pub env: Vec<(String, String)>,
-    /// Further words for `up`.
+    /// The command that starts it: `up`.
+    pub verb: Vec<String>,
+    /// Further words for it.
     pub words: Vec<String>,
 }
 
 impl House {
     /// One whose machine has so many devices of kind `slot`; no daemon yet.
     pub fn new(devices: u32) -> Self {
-        let folder = TempDir::new().expect("a folder");
-        let house = House { folder, child: None, env: vec![], words: vec![] };
-        fs::create_dir_all(house.data()).expect("a folder");
+        let house = Self::empty("up");
         let text = format!(
             "discover: []\ndevices:\n  - {{kind: slot, count: {devices}, mask: SLOT_VISIBLE_DEVICES}}\n"
         );
         fs::write(house.data().join("devices.yaml"), text).expect("a file");
+        house
+    }
+
+    /// One whose daemon is started by this command; no daemon yet.
+    pub fn empty(verb: &str) -> Self {
+        let folder = TempDir::new().expect("a folder");
+        let house = House { folder, child: None, env: vec![], verb: vec![verb.into()], words: vec![] };
+        fs::create_dir_all(house.data()).expect("a folder");
         house
     }
 
@@ -100,7 +108,8 @@ impl House {
         assert!(self.child.is_none(), "there is one already");
         let _ = fs::remove_file(self.config().join("consort/server"));
         let data = self.data();
-        let mut words = vec!["up", "--listen", "127.0.0.1:0", "--on-exit", "keep", "--data-dir"];
+        let mut words: Vec<&str> = self.verb.iter().map(String::as_str).collect();
+        words.extend(["--listen", "127.0.0.1:0", "--on-exit", "keep", "--data-dir"]);
         words.push(data.to_str().expect("a plain path"));
         words.extend(self.words.iter().map(String::as_str));
         let mut command = self.command(&words);
