@@ -25,8 +25,8 @@ pub struct LastWord {
 pub struct Record {
     /// The status of the first worker that failed, or 0.
     pub code: i32,
-    /// The command could not be run at all.
-    pub not_run: bool,
+    /// What kind of failure it was, as far as it could tell.
+    pub cause: Cause,
 }
 
 /// The status of a script that found that it had begun before.
@@ -48,10 +48,7 @@ pub fn judge(last: &LastWord, record: Option<&Record>, gone_is_desired: bool) ->
     let failed = |code, cause| Outcome::Failed { code, cause };
     match last.state.as_str() {
         _ if last.restarts > 0 => (Outcome::Stopped, said(format!("Slurm requeued its job {job}"))),
-        "OUT_OF_MEMORY" => (
-            failed(137, Cause::OutOfMemory),
-            said(format!("Slurm ended job {job} because it used more memory than it was given")),
-        ),
+        "OUT_OF_MEMORY" => out_of_memory(job),
         "TIMEOUT" | "DEADLINE" => (
             failed(143, Cause::TimeLimit),
             said(format!("Slurm's own time limit for job {job} was reached; look at the partition's MaxTime")),
@@ -67,7 +64,8 @@ pub fn judge(last: &LastWord, record: Option<&Record>, gone_is_desired: bool) ->
             (Outcome::Stopped, said(format!("Slurm no longer knows job {job}, and it left no word")))
         }
         _ => match record {
-            Some(Record { not_run: true, code }) => (failed(*code, Cause::NotRun), None),
+            Some(Record { cause: Cause::OutOfMemory, .. }) => out_of_memory(job),
+            Some(Record { cause: Cause::NotRun, code }) => (failed(*code, Cause::NotRun), None),
             // Signals that a worker died of look like this to a shell.
             Some(Record { code: code @ 129..=192, .. }) => (failed(*code, Cause::Signal), None),
             Some(Record { code, .. }) => (failed(*code, Cause::Exit), None),
@@ -87,6 +85,11 @@ pub fn judge(last: &LastWord, record: Option<&Record>, gone_is_desired: bool) ->
     }
 }
 
+fn out_of_memory(job: u64) -> (Outcome, Option<String>) {
+    let words = format!("Slurm's job {job} used more memory than it was given");
+    (Outcome::Failed { code: 137, cause: Cause::OutOfMemory }, Some(words))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,7 +99,7 @@ mod tests {
     }
 
     fn record(code: i32) -> Option<Record> {
-        Some(Record { code, not_run: false })
+        Some(Record { code, cause: Cause::Exit })
     }
 
     fn outcome(state: &str, code: i32, record: Option<Record>, gone: bool) -> Outcome {
@@ -122,10 +125,12 @@ mod tests {
         let failed = |code, cause| Outcome::Failed { code, cause };
         assert_eq!(outcome("FAILED", 3, record(3), false), failed(3, Cause::Exit));
         assert_eq!(outcome("FAILED", 137, record(137), false), failed(137, Cause::Signal));
-        let not_run = Some(Record { code: 127, not_run: true });
+        let not_run = Some(Record { code: 127, cause: Cause::NotRun });
         assert_eq!(outcome("FAILED", 127, not_run, false), failed(127, Cause::NotRun));
         assert_eq!(outcome("OUT_OF_MEMORY", 0, record(137), false), failed(137, Cause::OutOfMemory));
         assert_eq!(outcome("", 0, record(4), false), failed(4, Cause::Exit));
+        let hungry = Some(Record { code: 137, cause: Cause::OutOfMemory });
+        assert_eq!(outcome("FAILED", 137, hungry, false), failed(137, Cause::OutOfMemory));
     }
 
     #[test]

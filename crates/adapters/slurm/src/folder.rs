@@ -9,7 +9,7 @@
 use crate::ended::Record;
 use crate::script::Making;
 use consort_agent::launch::{allocation_name, allocation_of};
-use consort_types::AllocationId;
+use consort_types::{AllocationId, Cause};
 use rustix::fs::{Gid, Uid};
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
@@ -132,7 +132,12 @@ impl Folder {
     pub fn record(&self, id: AllocationId) -> Option<Record> {
         let text = fs::read_to_string(self.of(id).join("ended")).ok()?;
         let (code, cause) = text.trim().split_once(' ')?;
-        Some(Record { code: code.parse().ok()?, not_run: cause == "not-run" })
+        let cause = match cause {
+            "not-run" => Cause::NotRun,
+            "out-of-memory" => Cause::OutOfMemory,
+            _ => Cause::Exit,
+        };
+        Some(Record { code: code.parse().ok()?, cause })
     }
 
     /// Whoever has not begun yet is not to.

@@ -91,6 +91,7 @@ if [ -n "$first" ]; then
     set -- $first
     code=$2 cause=$3
 fi
+if [ "$code" != 0 ] && grep -qiE 'oom.kill|out of memory' "$run/batch.log" 2>/dev/null; then cause=out-of-memory; fi
 echo "$code ${cause:-exit}" > "$run/ended.new" && mv "$run/ended.new" "$run/ended"
 : > "$sign"
 exit "$code"

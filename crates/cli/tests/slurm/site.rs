@@ -2,7 +2,7 @@
 
 use super::daemon::House;
 use consort_slurm_fixture::{Cluster, Make};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::ops::{Deref, DerefMut};
 use std::time::{Duration, Instant};
 
@@ -58,12 +58,15 @@ impl Site {
         site
     }
 
-    /// Submits a line of shell; the job's id.
-    pub fn submit_sh(&self, flags: &[&str], text: &str) -> u64 {
-        let mut words = vec!["submit", "--json"];
-        words.extend(flags);
-        words.extend(["--", "sh", "-c", text]);
-        self.json(&words)["id"].as_u64().expect("a number")
+    /// Submits a line of shell for so many devices of a kind; the job's id.
+    pub fn submit_sh(&self, kind: &str, devices: u32, text: &str) -> u64 {
+        self.submit(json!({"name": "work", "kind": kind, "devices": devices, "workdir": "/", "run": text}))
+    }
+
+    /// Submits a job; its id.
+    pub fn submit(&self, job: Value) -> u64 {
+        let submitted = self.client().expect("it is up").submit(&job);
+        submitted.unwrap_or_else(|error| panic!("{job}: {error}")).id
     }
 
     /// What `explain` says of a job.
