@@ -7,7 +7,7 @@
 use crate::routes::{MORE, NEXT};
 use crate::shapes::{
     Device, EventLine, Explanation, Job, JobDetail, Node, Queue, QueueChange, Shutdown, State, Status,
-    Submitted, Tenant, TenantChange, Workers,
+    Submitted, Tenant, TenantChange, Workers, World,
 };
 use std::io::Read;
 use std::time::Duration;
@@ -158,6 +158,11 @@ impl Client {
     /// Uses a drained node again.
     pub fn undrain(&self, name: &str) -> Result<Node> {
         self.post(&format!("/v1/nodes/{}/undrain", http::escaped(name)), &[], None::<&()>)
+    }
+
+    /// How the world is reached and what it is like, asked anew; may take as long as the world does.
+    pub fn world(&self) -> Result<World> {
+        self.look("/v1/world")
     }
 
     /// Devices.

@@ -5,7 +5,7 @@
 
 use crate::shapes::{
     Device, EventLine, Explanation, Job, JobDetail, Node, Queue, QueueChange, Shutdown, Status, Submitted,
-    Tenant, TenantChange,
+    Tenant, TenantChange, World,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
@@ -212,6 +212,7 @@ pub const ALL: &[Route] = &[
     get("/v1/nodes", "List nodes", Content::Json(many::<Node>)),
     tend("/v1/nodes/{name}/drain", "Give a node no new work"),
     tend("/v1/nodes/{name}/undrain", "Use a drained node again"),
+    get("/v1/world", "Ask the world how it is; may wait for it", Content::Json(one::<World>)),
     get("/v1/devices", "List devices", Content::Json(many::<Device>)),
     get("/v1/queues", "List queues", Content::Json(many::<Queue>)),
     Route {

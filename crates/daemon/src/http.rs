@@ -35,7 +35,7 @@ use axum::extract::DefaultBodyLimit;
 use axum::routing::{get, post, put};
 use consort_api::shapes::Workers;
 use consort_sched::Scheduler;
-use consort_types::{Input, Time, Work};
+use consort_types::{AllocationId, Input, Time, Work};
 use std::sync::{Arc, Mutex};
 use tokio::sync::{oneshot, watch};
 
@@ -91,6 +91,12 @@ impl Desk {
         receiver.await.map_err(|_| if self.meters.is_full() { Trouble::full() } else { Trouble::busy() })
     }
 
+    /// What the world says of an attempt, for those who look: cheap enough to be asked by the loop.
+    pub fn words(&self) -> impl Fn(AllocationId) -> Option<String> + Send + use<> {
+        let site = self.site.clone();
+        move |id| site.attempt(id)
+    }
+
     /// Puts an input to the loop and waits until it is on disk.
     pub async fn put(&self, input: Input, work: Option<Box<Work>>) -> Result<Accepted, Trouble> {
         let (answer, receiver) = oneshot::channel();
@@ -132,6 +138,7 @@ pub fn router(desk: Arc<Desk>) -> Router {
         .route("/v1/nodes", get(cluster::nodes))
         .route("/v1/nodes/{name}/drain", post(cluster::drain))
         .route("/v1/nodes/{name}/undrain", post(cluster::undrain))
+        .route("/v1/world", get(server::world))
         .route("/v1/devices", get(cluster::devices))
         .route("/v1/queues", get(cluster::queues))
         .route("/v1/queues/{name}", put(cluster::set_queue))

@@ -107,8 +107,8 @@ impl Meters {
         self.streams.load(Relaxed)
     }
 
-    /// As Prometheus reads it.
-    pub fn text(&self, gauges: &Gauges) -> String {
+    /// As Prometheus reads it, and whether the world answers.
+    pub fn text(&self, gauges: &Gauges, world_answers: bool) -> String {
         let mut out = String::new();
         let mut put = |kind: &str, name: &str, about: &str, value: f64| {
             let _ = writeln!(out, "# HELP {name} {about}\n# TYPE {name} {kind}\n{name} {value}");
@@ -124,6 +124,12 @@ impl Meters {
             "consort_journal_full",
             "1 while the journal's disk has no room.",
             f64::from(self.is_full()),
+        );
+        put(
+            "gauge",
+            "consort_world_answers",
+            "0 while the world that runs the work does not answer.",
+            f64::from(world_answers),
         );
         put(
             "gauge",

@@ -4,4 +4,4 @@ mod cluster;
 mod jobs;
 
 pub use cluster::{devices, gauges, nodes, queues, tenants};
-pub use jobs::{Reasons, Wanted, detail, explanation, least_devices, living, row};
+pub use jobs::{Reasons, Wanted, Words, detail, explanation, least_devices, living, row};

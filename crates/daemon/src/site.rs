@@ -1,4 +1,5 @@
-//! What a world can show beside its news: sensors and log files. Asked by readers, never by the loop.
+//! What a world can show beside its news: sensors, log files, what it says of work and of itself. Asked by readers; of
+//! all this only [`attempt`](Site::attempt) may be asked within the loop, by those who look at the state.
 
 mod logs;
 
@@ -25,12 +26,12 @@ pub trait Site: Send + Sync {
     /// [`LOOKED_FOR`] of them. May wait for a disk.
     fn logs(&self, job: JobId, spec: &JobSpec, work: &Work, wanted: &Admits<'_>) -> Vec<LogFile>;
 
-    /// What it says of an attempt that it has in its hands: `Slurm job 12 is pending: Resources`.
+    /// What it says of an attempt that it has in its hands: `Slurm job 12 is pending: Resources`. Never waits.
     fn attempt(&self, _allocation: AllocationId) -> Option<String> {
         None
     }
 
-    /// What is wrong with it just now, if anything.
+    /// What is wrong with it just now, if anything. Never waits.
     fn trouble(&self) -> Option<String> {
         None
     }

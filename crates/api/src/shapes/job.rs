@@ -157,6 +157,8 @@ pub struct Ask {
     pub since: Option<Moment>,
     /// Why, in a few words.
     pub reason: String,
+    /// What the world that carries it out says of it, as `Slurm job 12 is pending: Priority`; absent when nothing.
+    pub engine: Option<String>,
 }
 
 /// Why a job is where it is.

@@ -33,6 +33,26 @@ pub struct Status {
     pub devices: u64,
     /// What somebody should know, a sentence each.
     pub notes: Vec<String>,
+    /// What is wrong with the world just now; among the notes too.
+    pub trouble: Option<String>,
+}
+
+/// The world that carries out the work, asked anew.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct World {
+    /// Which: local, slurm, kube.
+    pub world: String,
+    /// How it is reached and what it is like.
+    pub lines: Vec<WorldLine>,
+}
+
+/// One thing that is to be said about the world.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WorldLine {
+    /// What this is about: `reached by`.
+    pub what: String,
+    /// What there is to say about it.
+    pub says: String,
 }
 
 /// One thing that happened.

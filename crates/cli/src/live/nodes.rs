@@ -10,7 +10,8 @@ const EXAMPLES: &str = "\
 Examples:
   consort nodes
   consort nodes drain n7                    no new work; what runs there may finish
-  consort nodes undrain n7";
+  consort nodes undrain n7
+  consort nodes --probe                     how the world that runs the work is reached, and whether it answers";
 
 /// List nodes, or give one no new work
 #[derive(clap::Args)]
@@ -18,6 +19,9 @@ Examples:
 pub struct Args {
     #[command(subcommand)]
     change: Option<Change>,
+    /// Ask the world that runs the work how it is reached and whether it answers
+    #[arg(long)]
+    probe: bool,
     #[command(flatten)]
     look: Look,
 }
@@ -43,6 +47,9 @@ struct Named {
 
 /// The command.
 pub fn run(args: &Args) -> Result<(), Failure> {
+    if args.probe {
+        return probe(&args.look);
+    }
     let (look, nodes) = match &args.change {
         None => (&args.look, args.look.server.client()?.nodes()?),
         Some(Change::Drain(named)) => (&named.look, vec![named.look.server.client()?.drain(&named.name)?]),
@@ -60,6 +67,18 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         true => print("There is no node.\n"),
         false => print(&table(&nodes).show(&Screen::for_list())),
     }
+}
+
+fn probe(look: &Look) -> Result<(), Failure> {
+    let world = look.server.client()?.world()?;
+    if look.json {
+        return print_json(&world);
+    }
+    let lines: Vec<(String, String)> =
+        world.lines.iter().map(|line| (one_line(&line.what), one_line(&line.says))).collect();
+    let pairs: Vec<(&str, String)> = lines.iter().map(|(what, says)| (what.as_str(), says.clone())).collect();
+    let screen = Screen::here();
+    print(&Table::pairs(["", ""], screen.width, &pairs).show(&screen))
 }
 
 fn table(nodes: &[Node]) -> Table {

@@ -168,6 +168,8 @@ struct Waiting {
 
 /// How long somebody waits before they wonder why.
 const WONDER: Duration = Duration::from_secs(2);
+/// States in which they do.
+const WONDERED: [State; 4] = [State::Waiting, State::Held, State::Paused, State::Starting];
 
 impl Waiting {
     fn new(somebody: bool) -> Self {
@@ -182,14 +184,13 @@ impl Waiting {
             return Some(news);
         }
         match client.wait(id, Duration::ZERO) {
-            Ok(job) if matches!(job.state, State::Waiting | State::Held | State::Paused) => {
+            Ok(job) if WONDERED.contains(&job.state) => {
                 // Numbers in a reason change all the time; what is said is the reason when the state changed.
                 if self.said != job.state.word() {
                     self.said = job.state.word().into();
                     note(&format!("consort: job {id} {}", one_line(&job.reason)));
                 }
             }
-            Ok(job) if job.state == State::Starting => {}
             _ => self.over = true,
         }
         None

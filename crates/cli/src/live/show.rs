@@ -106,5 +106,8 @@ fn asks(asks: &[Ask]) -> Table {
     );
     table.text("devices", 0, each(&|ask| one_line(&ask.devices.join(" "))));
     table.text("reason", 0, each(&|ask| one_line(&ask.reason)));
+    if shown.iter().any(|ask| ask.engine.is_some()) {
+        table.long_text("engine", 20, each(&|ask| one_line(ask.engine.as_deref().unwrap_or_default())));
+    }
     table
 }

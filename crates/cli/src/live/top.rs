@@ -128,7 +128,11 @@ fn watch(
 /// The same once, for a pipe.
 fn plain(sample: &Sample) -> String {
     let screen = Screen::here();
-    let mut text = page::headline(sample) + "\n\n";
+    let mut text = page::headline(sample) + "\n";
+    if let Some(trouble) = &sample.status.trouble {
+        text += &screen.prose(&one_line(trouble));
+    }
+    text += "\n";
     if !sample.devices.is_empty() {
         text += &devices::table(&sample.devices).show(&screen);
         text += "\n";

@@ -249,6 +249,7 @@ fn figures_are_as_prometheus_reads_them() {
     assert_eq!(value("consort_jobs_submitted_total"), 1.0);
     assert_eq!(value("consort_jobs_ended_total"), 1.0);
     assert_eq!(value("consort_jobs_waiting"), 0.0);
+    assert_eq!(value("consort_world_answers"), 1.0);
     assert_eq!(value("consort_answer_seconds_count"), 1.0);
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         assert!(line.rsplit(' ').next().is_some_and(|number| number.parse::<f64>().is_ok()), "{line}");

@@ -81,8 +81,9 @@ pub(super) async fn list(State(desk): State<Arc<Desk>>, Asked(listing): Asked<Li
     let before = listing.before.map(|before| JobId(super::within(before)));
     let (tenant, queue, name) = (listing.tenant.clone(), listing.queue.clone(), listing.name.clone());
     let wanted = Wanted { before, states: states.clone(), tenant, queue, name };
+    let words = desk.words();
     let (mut rows, mut more) =
-        desk.look(move |scheduler, now| rows::living(scheduler, now, &wanted, limit)).await?;
+        desk.look(move |scheduler, now| rows::living(scheduler, now, &words, &wanted, limit)).await?;
     let ended_wanted = flag(&listing.all) || states.iter().any(|state| state.has_ended());
     if ended_wanted {
         let filter = Filter {
@@ -115,10 +116,11 @@ fn states(text: Option<&str>) -> Answer<Vec<JobState>> {
 }
 
 async fn row(desk: &Arc<Desk>, id: JobId) -> Answer<Job> {
+    let words = desk.words();
     let living = desk
         .look(move |scheduler, now| {
             let job = scheduler.view().job(id)?;
-            Some(rows::row(scheduler, now, &job, &mut rows::Reasons::default()))
+            Some(rows::row(scheduler, now, &words, &job, &mut rows::Reasons::default()))
         })
         .await?;
     match living {
@@ -131,7 +133,8 @@ async fn row(desk: &Arc<Desk>, id: JobId) -> Answer<Job> {
 
 pub(super) async fn show(State(desk): State<Arc<Desk>>, Named(text): Named) -> Answer<Json<JobDetail>> {
     let id = id(&text)?;
-    let living = desk.look(move |scheduler, now| rows::detail(scheduler, now, id)).await?;
+    let words = desk.words();
+    let living = desk.look(move |scheduler, now| rows::detail(scheduler, now, &words, id)).await?;
     let mut detail = match living {
         Some(detail) => detail,
         None => {
@@ -186,7 +189,9 @@ fn commands(work: &Work) -> Vec<String> {
 
 pub(super) async fn explain(State(desk): State<Arc<Desk>>, Named(text): Named) -> Answer<Json<Explanation>> {
     let id = id(&text)?;
-    if let Some(found) = desk.look(move |scheduler, now| rows::explanation(scheduler, now, id)).await? {
+    let words = desk.words();
+    let living = desk.look(move |scheduler, now| rows::explanation(scheduler, now, &words, id)).await?;
+    if let Some(found) = living {
         return Ok(Json(found));
     }
     let record = desk.read(move |shelf| shelf.ended(id)).await?.ok_or_else(|| never_there(id))?;

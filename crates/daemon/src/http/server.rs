@@ -7,7 +7,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use consort_api::shapes::{Shutdown, Status};
+use consort_api::shapes::{Shutdown, Status, World, WorldLine};
 use consort_api::{Moment, openapi};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -19,6 +19,8 @@ pub(super) async fn status(State(desk): State<Arc<Desk>>) -> Result<Json<Status>
     if desk.meters.is_full() {
         notes.push("the disk of the journal is full and nothing new is accepted until there is room".into());
     }
+    let trouble = desk.site.trouble();
+    notes.extend(trouble.clone());
     Ok(Json(Status {
         version: env!("CARGO_PKG_VERSION").into(),
         world: desk.site.world().into(),
@@ -33,7 +35,16 @@ pub(super) async fn status(State(desk): State<Arc<Desk>>) -> Result<Json<Status>
         ended,
         devices: gauges.devices.0,
         notes,
+        trouble,
     }))
+}
+
+/// Asks the world anew. It may take its time, so it is asked where nobody else waits.
+pub(super) async fn world(State(desk): State<Arc<Desk>>) -> Result<Json<World>, Trouble> {
+    let site = desk.site.clone();
+    let said = tokio::task::spawn_blocking(move || site.probe()).await.map_err(|_| Trouble::busy())?;
+    let lines = said.into_iter().map(|(what, says)| WorldLine { what, says }).collect();
+    Ok(Json(World { world: desk.site.world().into(), lines }))
 }
 
 pub(super) async fn shutdown(State(desk): State<Arc<Desk>>, Whole(body): Whole) -> Result<Response, Trouble> {
@@ -49,7 +60,7 @@ pub(super) async fn shutdown(State(desk): State<Arc<Desk>>, Whole(body): Whole) 
 pub(super) async fn metrics(State(desk): State<Arc<Desk>>) -> Result<Response, Trouble> {
     let (gauges, devices) =
         desk.look(|scheduler, _| (rows::gauges(scheduler), rows::devices(scheduler))).await?;
-    let mut text = desk.meters.text(&gauges);
+    let mut text = desk.meters.text(&gauges, desk.site.trouble().is_none());
     type Part = fn(&crate::site::Reading) -> Option<f64>;
     let parts: [(&str, &str, Part); 4] = [
         ("consort_device_temperature_celsius", "How warm a device is.", |reading| reading.temperature_c),

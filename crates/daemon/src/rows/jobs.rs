@@ -32,6 +32,29 @@ impl Wanted {
     }
 }
 
+/// What the world says of an attempt that it has in its hands. Asked within the loop, so it must not wait.
+pub type Words<'a> = dyn Fn(AllocationId) -> Option<String> + 'a;
+
+/// What it says of what an ask has granted.
+fn engine(words: &Words<'_>, ask: &AskView<'_>) -> Option<String> {
+    let is_out = matches!(ask.doing(), Doing::Starting | Doing::Running | Doing::Releasing);
+    if is_out { words(ask.allocation()) } else { None }
+}
+
+/// A reason, and what the world says meanwhile.
+fn meanwhile(reason: &Reason, now: Time, words: Option<String>) -> String {
+    match (reason, words) {
+        (reason, None) => reason.told(now).to_string(),
+        (Reason::Starting, Some(words)) => format!("is being started: {words}"),
+        (reason, Some(words)) => format!("{}: {words}", reason.told(now)),
+    }
+}
+
+/// In a list nobody needs to be told twice that something runs.
+fn is_plain(words: &str) -> bool {
+    words.ends_with(" is running")
+}
+
 /// Reasons found so far for one page. Jobs that ask for the same thing with the same claim wait for the same reason, so
 /// the policy is asked once for all of them.
 #[derive(Default)]
@@ -69,13 +92,19 @@ impl Reasons {
     }
 }
 
-/// A reason, and what the world had to say about the last attempt.
+/// A reason, and what else there is to say: about the last attempt, or about the one that ends.
 fn beside(reason: String, words: Option<String>) -> String {
     words.map_or(reason.clone(), |words| format!("{reason}; {words}"))
 }
 
 /// The latest living jobs that are wanted, latest first, and whether there are more.
-pub fn living(scheduler: &Scheduler, now: Time, wanted: &Wanted, limit: usize) -> (Vec<Job>, bool) {
+pub fn living(
+    scheduler: &Scheduler,
+    now: Time,
+    words: &Words<'_>,
+    wanted: &Wanted,
+    limit: usize,
+) -> (Vec<Job>, bool) {
     let view = scheduler.view();
     let mut reasons = Reasons::default();
     let (mut rows, mut more) = (vec![], false);
@@ -87,7 +116,7 @@ pub fn living(scheduler: &Scheduler, now: Time, wanted: &Wanted, limit: usize) -
             more = true;
             break;
         }
-        rows.push(row(scheduler, now, &job, &mut reasons));
+        rows.push(row(scheduler, now, words, &job, &mut reasons));
     }
     (rows, more)
 }
@@ -114,6 +143,9 @@ fn doing(ask: &AskView<'_>, paused: bool) -> State {
 struct Summary<'a> {
     /// The first ask in each state that is asked about later.
     waiting: Option<AskView<'a>>,
+    starts: Option<AskView<'a>>,
+    runs: Option<AskView<'a>>,
+    stops: Option<AskView<'a>>,
     running: u64,
     starting: u64,
     stopping: u64,
@@ -139,12 +171,19 @@ impl<'a> Summary<'a> {
                     sum.waits += 1;
                     sum.waiting.get_or_insert(ask);
                 }
-                Doing::Starting => (sum.starting, sum.held) = (sum.starting + 1, sum.held + devices),
+                Doing::Starting => {
+                    (sum.starting, sum.held) = (sum.starting + 1, sum.held + devices);
+                    sum.starts.get_or_insert(ask);
+                }
                 Doing::Running => {
                     (sum.running, sum.held) = (sum.running + 1, sum.held + devices);
                     sum.devices_running += devices;
+                    sum.runs.get_or_insert(ask);
                 }
-                Doing::Releasing => (sum.stopping, sum.held) = (sum.stopping + 1, sum.held + devices),
+                Doing::Releasing => {
+                    (sum.stopping, sum.held) = (sum.stopping + 1, sum.held + devices);
+                    sum.stops.get_or_insert(ask);
+                }
                 Doing::Done => sum.done += 1,
             }
             sum.started = [sum.started, ask.first_started()].into_iter().flatten().min();
@@ -171,7 +210,15 @@ impl<'a> Summary<'a> {
         furthest.map_or(State::Stopping, |(_, state)| state) // all are done and the job has not left yet
     }
 
-    fn reason(&self, scheduler: &Scheduler, now: Time, job: &JobView<'_>, reasons: &mut Reasons) -> String {
+    fn reason(
+        &self,
+        scheduler: &Scheduler,
+        now: Time,
+        words: &Words<'_>,
+        job: &JobView<'_>,
+        reasons: &mut Reasons,
+    ) -> String {
+        let engine = |ask: &Option<AskView<'_>>| ask.as_ref().and_then(|ask| engine(words, ask));
         match self.state(job) {
             State::Waiting => self.waiting.map_or(String::new(), |ask| reasons.of(scheduler, now, &ask)),
             State::Running => {
@@ -179,13 +226,17 @@ impl<'a> Summary<'a> {
                     (self.devices_running, self.waits + self.starting + self.stopping + self.blocked);
                 let plural = if devices == 1 { "" } else { "s" };
                 match (self.running, left) {
-                    (1, 0) => format!("runs on {devices} device{plural}"),
+                    (1, 0) => {
+                        let said = engine(&self.runs).filter(|said| !is_plain(said));
+                        let said = said.map_or(String::new(), |said| format!(": {said}"));
+                        format!("runs on {devices} device{plural}{said}")
+                    }
                     (running, left) => format!("{running} run on {devices} device{plural}, {left} to go"),
                 }
             }
             State::Stopping => match job.ending() {
-                Some(why) => format!("is ending: {why}"),
-                None => Reason::Releasing.to_string(),
+                Some(why) => beside(format!("is ending: {why}"), engine(&self.stops)),
+                None => meanwhile(&Reason::Releasing, now, engine(&self.stops)),
             },
             State::Paused => Reason::Paused.to_string(),
             State::Held => {
@@ -195,7 +246,7 @@ impl<'a> Summary<'a> {
                     false => Reason::AfterJobs(after).to_string(),
                 }
             }
-            State::Starting => Reason::Starting.to_string(),
+            State::Starting => meanwhile(&Reason::Starting, now, engine(&self.starts)),
             State::Succeeded | State::Failed | State::Cancelled => String::new(),
         }
     }
@@ -212,7 +263,13 @@ pub fn least_devices(spec: &JobSpec) -> u64 {
 }
 
 /// One job in a line.
-pub fn row(scheduler: &Scheduler, now: Time, job: &JobView<'_>, reasons: &mut Reasons) -> Job {
+pub fn row(
+    scheduler: &Scheduler,
+    now: Time,
+    words: &Words<'_>,
+    job: &JobView<'_>,
+    reasons: &mut Reasons,
+) -> Job {
     let (spec, sum) = (job.spec(), Summary::of(scheduler, job));
     Job {
         id: job.id().0,
@@ -220,7 +277,7 @@ pub fn row(scheduler: &Scheduler, now: Time, job: &JobView<'_>, reasons: &mut Re
         tenant: spec.tenant.clone(),
         queue: spec.queue.clone(),
         state: sum.state(job),
-        reason: sum.reason(scheduler, now, job, reasons),
+        reason: sum.reason(scheduler, now, words, job, reasons),
         devices: if sum.held > 0 { sum.held } else { least_devices(spec) },
         submitted: Moment(job.submitted()),
         started: sum.started.map(Moment),
@@ -238,12 +295,12 @@ pub fn row(scheduler: &Scheduler, now: Time, job: &JobView<'_>, reasons: &mut Re
 const TOLD: usize = 1_000;
 
 /// One job in full, less what only its work knows.
-pub fn detail(scheduler: &Scheduler, now: Time, id: JobId) -> Option<JobDetail> {
+pub fn detail(scheduler: &Scheduler, now: Time, words: &Words<'_>, id: JobId) -> Option<JobDetail> {
     let view = scheduler.view();
     let job = view.job(id)?;
     let spec = job.spec();
     let mut reasons = Reasons::default();
-    let line = row(scheduler, now, &job, &mut reasons);
+    let line = row(scheduler, now, words, &job, &mut reasons);
     let nodes: Vec<&str> = view.nodes().map(|node| node.spec.name.as_str()).collect();
     let told = |ask: AskView<'_>| {
         let state = doing(&ask, job.is_paused());
@@ -273,6 +330,7 @@ pub fn detail(scheduler: &Scheduler, now: Time, id: JobId) -> Option<JobDetail> 
             devices: ask.grants().iter().map(place).collect(),
             since: since.map(Moment),
             reason,
+            engine: engine(words, &ask),
         }
     };
     let asks = asks(scheduler, &job).take(TOLD).map(told).collect();
@@ -291,14 +349,16 @@ pub fn detail(scheduler: &Scheduler, now: Time, id: JobId) -> Option<JobDetail> 
 }
 
 /// Why one job is where it is.
-pub fn explanation(scheduler: &Scheduler, now: Time, id: JobId) -> Option<Explanation> {
+pub fn explanation(scheduler: &Scheduler, now: Time, words: &Words<'_>, id: JobId) -> Option<Explanation> {
     let view = scheduler.view();
     let job = view.job(id)?;
     let found = scheduler.explain(now, id)?;
     let name = job.spec().name.clone();
     let told = |(ask, reason): &(AskId, Reason)| {
-        let words = view.ask(*ask).and_then(|ask| ask.last_words(now));
-        (*ask, beside(reason.told(now).to_string(), words))
+        let found = view.ask(*ask);
+        let engine = found.as_ref().and_then(|ask| engine(words, ask));
+        let last = found.and_then(|ask| ask.last_words(now));
+        (*ask, beside(meanwhile(reason, now, engine), last))
     };
     let told: Vec<(AskId, String)> = found.asks.iter().map(told).collect();
     let ask = |(ask, reason): &(AskId, String)| AskReason { ask: ask.to_string(), reason: reason.clone() };

@@ -1,4 +1,4 @@
-//! What is seen: a headline, the devices with bars, the jobs with their reasons, and what the keys do.
+//! What is seen: a headline, what is wrong with the world, the devices with bars, the jobs with their reasons, and what the keys do.
 
 use super::sample::Sample;
 use super::state::Page;
@@ -47,8 +47,12 @@ pub fn draw(frame: &mut Frame<'_>, page: &Page) {
         Constraint::Min(1),
         Constraint::Length(1),
     ]);
-    let [head, _, upper, _, lower, foot] = parts.areas(frame.area());
+    // The line below the headline is empty unless the world is in trouble.
+    let [head, trouble, upper, _, lower, foot] = parts.areas(frame.area());
     frame.render_widget(Line::from(headline(&page.sample)).bold(), head);
+    if let Some(words) = &page.sample.status.trouble {
+        frame.render_widget(Line::from(one_line(words)).red(), trouble);
+    }
     draw_devices(frame, upper, &page.sample.devices);
     draw_jobs(frame, lower, page);
     frame.render_widget(footer(page), foot);

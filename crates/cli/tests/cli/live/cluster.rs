@@ -36,6 +36,37 @@ fn devices_and_nodes_are_tables_and_json() {
 }
 
 #[test]
+fn the_world_is_probed_and_told_in_lines() {
+    let world = r#"{"world": "slurm", "lines": [{"what": "reached by", "says": "REST v0.0.38"},
+        {"what": "Slurm", "says": "21.08\n.8"}]}"#;
+    let (folder, server) = with(move |line| match line {
+        "GET /v1/world" => Answer::json(200, world),
+        _ => Answer::missing(),
+    });
+    let shown = folder.ask(&server, "nodes --probe").done().out;
+    assert_eq!(shown, "reached by  REST v0.0.38\nSlurm       21.08 .8\n");
+    assert_eq!(folder.ask(&server, "nodes --probe --json").json()["lines"][0]["what"], "reached by");
+    folder.ask(&server, "nodes --probe drain n1").refused(2, &["--probe"]);
+}
+
+#[test]
+fn a_world_in_trouble_is_told_by_status_and_top() {
+    let (folder, server) = with(|line| match line {
+        "GET /v1/status" => {
+            let words = "Slurm has not answered for 35 s: no route";
+            let told = format!(r#""notes": ["{words}"], "trouble": "{words}""#);
+            Answer::json(200, &STATUS.replace(r#""notes": []"#, &told))
+        }
+        "GET /v1/devices" => Answer::json(200, DEVICES),
+        _ => Answer::json(200, "[]"),
+    });
+    for command in ["status", "top"] {
+        let shown = folder.ask(&server, command).done().out;
+        assert_eq!(shown.matches("Slurm has not answered for 35 s: no route\n").count(), 1, "{shown}");
+    }
+}
+
+#[test]
 fn what_is_not_named_of_a_queue_or_tenant_stays_as_it_was() {
     let queue = r#"{"name": "urgent", "priority": 3, "strict": true, "tenants": ["red"], "waiting": 1, "running": 2}"#;
     let tenant = r#"{"name": "red", "quotas": [{"kind": "h200", "guarantee": 8, "ceiling": null},

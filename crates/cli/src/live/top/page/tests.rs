@@ -59,6 +59,7 @@ fn sample() -> Sample {
         ended: 0,
         devices: 2,
         notes: vec![],
+        trouble: None,
     };
     Sample {
         status,
@@ -93,6 +94,14 @@ fn the_page_shows_devices_with_bars_and_jobs_with_reasons() {
     let running = text.find("job-2").unwrap();
     assert!(running < text.find("job-1").unwrap(), "what runs comes first: {text}");
     assert!(text.contains("q leave"), "{text}");
+}
+
+#[test]
+fn a_world_in_trouble_is_told_below_the_headline() {
+    let mut sample = sample();
+    sample.status.trouble = Some("Slurm has not answered for 35 s: no route".into());
+    let text = seen(&Page::new(sample), 140, 20);
+    assert_eq!(text.lines().nth(1), Some("Slurm has not answered for 35 s: no route"), "{text}");
 }
 
 #[test]
