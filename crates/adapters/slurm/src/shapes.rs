@@ -148,8 +148,33 @@ pub struct Answer {
     /// The job that was just made.
     #[serde(deserialize_with = "loose::number")]
     pub job_id: u64,
+    /// What came of each job that was to be ended; later versions do not call it an error.
+    #[serde(deserialize_with = "loose::list")]
+    pub status: Vec<Ending>,
     /// Who answers.
+    #[serde(deserialize_with = "loose::or_default")]
     pub meta: Meta,
+}
+
+/// What came of a job that was to be ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Ending {
+    /// Why it was not.
+    #[serde(deserialize_with = "loose::or_default")]
+    pub error: Why,
+}
+
+/// Why not.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct Why {
+    /// Slurm's number of it; 0 for nothing.
+    #[serde(deserialize_with = "loose::number")]
+    pub code: u64,
+    /// In Slurm's standard words.
+    #[serde(deserialize_with = "loose::text")]
+    pub string: String,
 }
 
 /// Who answers.
@@ -157,7 +182,7 @@ pub struct Answer {
 #[serde(default)]
 pub struct Meta {
     /// Which Slurm.
-    #[serde(alias = "Slurm")]
+    #[serde(alias = "Slurm", deserialize_with = "loose::or_default")]
     pub slurm: Release,
 }
 

@@ -12,6 +12,7 @@ use crate::names;
 use crate::shapes::{Answer, Job, Node};
 use crate::submission::Submission;
 use socket::Socket;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use ureq::Agent;
@@ -233,7 +234,10 @@ impl Rest {
         match answer.errors.iter().find(|error| error.number() != 0 || !error.error.is_empty()) {
             Some(error) => Err(trouble(error.number(), answer.errors.iter().map(|error| error.words()))),
             None if status >= 400 => Err(Trouble::Away(format!("slurmrestd answers {status}"))),
-            None => Ok(answer),
+            None => match answer.status.iter().map(|one| &one.error).find(|error| error.code != 0) {
+                Some(error) => Err(trouble(error.code, [error.string.clone()].into_iter())),
+                None => Ok(answer),
+            },
         }
     }
 }
@@ -283,9 +287,14 @@ impl Engine for Rest {
             // The oldest version tells of partitions what the others tell of nodes.
             for partition in self.ask("GET", "partitions/", None)?.partitions.unwrap_or_default() {
                 let members = names::expand(&partition.nodes).map_err(Trouble::Away)?;
+                let members: BTreeSet<String> = members.into_iter().collect();
                 for node in nodes.iter_mut().filter(|node| members.contains(&node.name)) {
                     node.partitions.push(partition.name.clone());
                 }
+            }
+            // Nor does it tell that a node is drained; but whoever drains one has to say why.
+            for node in nodes.iter_mut().filter(|node| !node.reason.trim().is_empty()) {
+                node.state_flags.push("DRAIN".into());
             }
         }
         Ok(nodes)

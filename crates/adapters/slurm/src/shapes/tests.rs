@@ -67,6 +67,8 @@ fn missing_and_new_fields_do_no_harm() {
     assert_eq!(odd.clone().nodes().unwrap_err(), "Slurm's answer has no list of nodes");
     assert_eq!(odd.clone().jobs().unwrap_err(), "Slurm's answer has no list of jobs");
     assert_eq!(odd.meta.slurm.release, "22.05.8");
+    let odd = br#"{"meta": null, "status": "UP", "errors": 3, "nodes": "n[1-2]", "jobs": true}"#;
+    assert_eq!(Answer::read(odd).unwrap(), Answer::default());
     for bad in ["", "null", "[]", "{\"nodes\": [", "<html>502 Bad Gateway</html>"] {
         let told = Answer::read(bad.as_bytes()).unwrap_err();
         assert!(told.starts_with("Slurm's answer cannot be read: "), "{told}");

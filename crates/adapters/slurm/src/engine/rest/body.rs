@@ -118,4 +118,46 @@ mod tests {
             2
         );
     }
+
+    /// What was posted to real clusters and made a job there.
+    #[test]
+    fn bodies_say_what_worked() {
+        for version in [36, 37, 38, 40, 41, 42, 43, 44, 45] {
+            let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/recorded");
+            let text = std::fs::read_to_string(format!("{folder}/v0.0.{version}/submit-body.json")).unwrap();
+            let recorded: Value = serde_json::from_str(&text).unwrap();
+            let (node, kind) = if version < 39 { ("n2", "a100") } else { ("m2", "h100") };
+            let submission = Submission {
+                name: "later".into(),
+                tag: "t".into(),
+                partition: "main".into(),
+                account: None,
+                qos: None,
+                reservation: None,
+                script: "/x".into(),
+                text: "#!/bin/sh\nsleep 1\n".into(),
+                output: "/dev/null".into(),
+                minutes: Some(5),
+                parts: vec![Part {
+                    nodes: vec![node.into()],
+                    tasks: 1,
+                    cpus: 1,
+                    memory_mb: None,
+                    gres: crate::gres::parse(&format!("gpu:{kind}:1")),
+                }],
+            };
+            let ours: Value = serde_json::from_str(&of(&submission, version)).unwrap();
+            assert_eq!(ours["script"], recorded["script"]);
+            let ours = ours["job"].as_object().unwrap();
+            for (name, value) in recorded["job"].as_object().unwrap() {
+                let own = ["environment", "current_working_directory"].contains(&name.as_str());
+                assert!(own || ours.get(name) == Some(value), "v0.0.{version} {name}: {:?}", ours.get(name));
+            }
+            // Beside these there is nothing but what every version takes.
+            let others = ["comment", "tasks_per_node", "cpus_per_task"];
+            let is_known =
+                |name: &&String| recorded["job"].get(name).is_some() || others.contains(&name.as_str());
+            assert_eq!(ours.keys().find(|name| !is_known(name)), None, "v0.0.{version}");
+        }
+    }
 }
