@@ -61,7 +61,7 @@ fn a_node_that_dies_is_given_up_and_its_work_moved() {
     assert_eq!(state(&node), "fenced");
     site.until_state(job, &["running"]);
     assert_ne!(node_of(&site, job), node);
-    let told = site.said(&["events", "--all"]);
+    let told = site.said(&["events", "--from", "0", "--limit", "1000"]);
     assert!(told.contains("fenced"), "{told}");
     // It comes back by itself.
     site.cluster.start_node(&node);
@@ -134,7 +134,7 @@ fn what_slurm_requeues_runs_as_another_attempt() {
     let shown = site.until_state(job, &["succeeded"]);
     assert_eq!(shown["attempts"], 2);
     assert_eq!(std::fs::read_to_string(&roll).unwrap(), "1\n2\n", "no attempt ran twice");
-    let told = site.said(&["events", "--all"]);
+    let told = site.said(&["events", "--from", "0", "--limit", "1000"]);
     assert!(told.contains(&format!("Slurm requeued its job {id}")), "{told}");
 }
 
