@@ -27,6 +27,8 @@ pub struct Record {
     pub code: i32,
     /// What kind of failure it was, as far as it could tell.
     pub cause: Cause,
+    /// A worker said so; otherwise only `srun` did.
+    pub by_worker: bool,
 }
 
 /// The status of a script that found that it had begun before.
@@ -38,7 +40,7 @@ pub const NO_FOLDER: i32 = 72;
 pub fn judge(last: &LastWord, record: Option<&Record>, gone_is_desired: bool) -> (Outcome, Option<String>) {
     let job = last.job;
     let done = record.is_some_and(|record| record.code == 0);
-    if last.state == "COMPLETED" || (last.state.is_empty() && done) {
+    if last.state == "COMPLETED" || done {
         return (Outcome::Succeeded, None);
     }
     if gone_is_desired {
@@ -65,7 +67,7 @@ pub fn judge(last: &LastWord, record: Option<&Record>, gone_is_desired: bool) ->
         }
         _ => match record {
             Some(Record { cause: Cause::OutOfMemory, .. }) => out_of_memory(job),
-            Some(Record { cause: Cause::NotRun, code }) => (failed(*code, Cause::NotRun), None),
+            Some(Record { cause: Cause::NotRun, code, .. }) => (failed(*code, Cause::NotRun), None),
             // Signals that a worker died of look like this to a shell.
             Some(Record { code: code @ 129..=192, .. }) => (failed(*code, Cause::Signal), None),
             Some(Record { code, .. }) => (failed(*code, Cause::Exit), None),
@@ -99,7 +101,7 @@ mod tests {
     }
 
     fn record(code: i32) -> Option<Record> {
-        Some(Record { code, cause: Cause::Exit })
+        Some(Record { code, cause: Cause::Exit, by_worker: true })
     }
 
     fn outcome(state: &str, code: i32, record: Option<Record>, gone: bool) -> Outcome {
@@ -125,11 +127,11 @@ mod tests {
         let failed = |code, cause| Outcome::Failed { code, cause };
         assert_eq!(outcome("FAILED", 3, record(3), false), failed(3, Cause::Exit));
         assert_eq!(outcome("FAILED", 137, record(137), false), failed(137, Cause::Signal));
-        let not_run = Some(Record { code: 127, cause: Cause::NotRun });
+        let not_run = Some(Record { code: 127, cause: Cause::NotRun, by_worker: true });
         assert_eq!(outcome("FAILED", 127, not_run, false), failed(127, Cause::NotRun));
         assert_eq!(outcome("OUT_OF_MEMORY", 0, record(137), false), failed(137, Cause::OutOfMemory));
         assert_eq!(outcome("", 0, record(4), false), failed(4, Cause::Exit));
-        let hungry = Some(Record { code: 137, cause: Cause::OutOfMemory });
+        let hungry = Some(Record { code: 137, cause: Cause::OutOfMemory, by_worker: true });
         assert_eq!(outcome("FAILED", 137, hungry, false), failed(137, Cause::OutOfMemory));
     }
 

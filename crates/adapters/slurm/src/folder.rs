@@ -132,12 +132,13 @@ impl Folder {
     pub fn record(&self, id: AllocationId) -> Option<Record> {
         let text = fs::read_to_string(self.of(id).join("ended")).ok()?;
         let (code, cause) = text.trim().split_once(' ')?;
+        let (code, by_worker) = (code.parse().ok()?, cause != "srun");
         let cause = match cause {
             "not-run" => Cause::NotRun,
             "out-of-memory" => Cause::OutOfMemory,
             _ => Cause::Exit,
         };
-        Some(Record { code: code.parse().ok()?, cause })
+        Some(Record { code, cause, by_worker })
     }
 
     /// Whoever has not begun yet is not to.

@@ -39,8 +39,10 @@ pub(crate) enum Message {
     Quit,
 }
 
+/// How long Slurm may take to put away a job that has ended.
+const LINGERS: Duration = Duration::from_secs(10);
 /// How often the folder is looked at for signs while something runs.
-const SIGNS: Duration = Duration::from_millis(50);
+const SIGNS: Duration = Duration::from_millis(20);
 
 /// The thread's own state.
 pub(crate) struct Keeper {
@@ -56,8 +58,10 @@ pub(crate) struct Keeper {
     found: BTreeMap<AllocationId, u64>,
     /// Nodes as they were last seen, by name.
     nodes: BTreeMap<String, Found>,
-    /// Devices of attempts that ended since nodes were last looked at.
-    just_freed: BTreeSet<DeviceId>,
+    /// Devices of attempts that ended just now, of which Slurm may not know yet.
+    just_freed: BTreeMap<DeviceId, Instant>,
+    /// Jobs whose attempts are over, and which Slurm may still be putting away.
+    recent: BTreeMap<u64, Instant>,
     /// Looks at everything.
     sweep: Pace,
     /// Looks at what is about to change.
@@ -80,7 +84,7 @@ impl Keeper {
         board: Arc<Board>,
     ) -> Result<Self, Trouble> {
         let sweep = Pace::new(setup.poll, Duration::from_secs(60), 10);
-        let glance = Pace::new(Duration::from_millis(50), Duration::from_secs(2), 4);
+        let glance = Pace::new(Duration::from_millis(150), Duration::from_secs(2), 8);
         setup.shared = folder.shared().to_path_buf();
         let mut keeper = Self {
             engine,
@@ -93,7 +97,8 @@ impl Keeper {
             attempts: BTreeMap::new(),
             found: BTreeMap::new(),
             nodes: BTreeMap::new(),
-            just_freed: BTreeSet::new(),
+            just_freed: BTreeMap::new(),
+            recent: BTreeMap::new(),
             sweep,
             glance,
             signs_at: Instant::now(),
@@ -277,9 +282,8 @@ impl Keeper {
     }
 
     fn read_signs(&mut self) {
-        if self.folder.signs().iter().any(|id| self.attempts.contains_key(id)) {
-            self.glance.hurry();
-            self.glance();
+        for id in self.folder.signs() {
+            self.signed(id);
         }
     }
 
@@ -302,7 +306,9 @@ impl Keeper {
         }
         let mut ours: BTreeSet<DeviceId> =
             self.attempts.values().filter(|one| !one.done).flat_map(Attempt::devices).collect();
-        ours.append(&mut self.just_freed);
+        ours.extend(self.just_freed.keys());
+        self.just_freed.retain(|_, at| at.elapsed() < LINGERS);
+        self.recent.retain(|_, at| at.elapsed() < 6 * LINGERS);
         for input in self.census.compare(&in_order, &ours) {
             self.news.push(input);
         }
@@ -404,7 +410,7 @@ impl Keeper {
                 },
                 None => self.found.contains_key(&id), // nobody has asked about it yet
             };
-            if !is_ours {
+            if !is_ours && !self.recent.contains_key(&leader) {
                 tracing::warn!(
                     job = leader,
                     attempt = allocation_name(id),

@@ -90,6 +90,8 @@ first=$(cat "$run"/failed.* 2>/dev/null | sort -n | head -n 1)
 if [ -n "$first" ]; then
     set -- $first
     code=$2 cause=$3
+elif [ "$code" != 0 ]; then
+    cause=srun
 fi
 if [ "$code" != 0 ] && grep -qiE 'oom.kill|out of memory' "$run/batch.log" 2>/dev/null; then cause=out-of-memory; fi
 echo "$code ${cause:-exit}" > "$run/ended.new" && mv "$run/ended.new" "$run/ended"

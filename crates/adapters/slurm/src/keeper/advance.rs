@@ -74,6 +74,13 @@ impl Keeper {
         let Some(attempt) = self.attempts.get_mut(&id) else { return };
         let State::InSlurm { job, since, rows, missing } = &attempt.state else { return };
         let (job, since) = (*job, *since);
+        // All workers are gone, and the script has nothing left to do: whoever gets the devices next may already wait for
+        // them in Slurm, which lets nobody in before they are free.
+        if self.folder.record(id).is_some() {
+            self.recent.insert(job, Instant::now());
+            let last = LastWord { job, state: "FAILED".into(), code: 0, restarts: 0 };
+            return self.finish(id, Some(last));
+        }
         if *missing >= MISSING {
             let last = LastWord { job, state: String::new(), code: 0, restarts: 0 };
             return self.finish(id, Some(last));
@@ -104,6 +111,17 @@ impl Keeper {
             }
             Sight::Up => self.has_started(id),
         }
+    }
+
+    /// Something happened to it on its nodes, of which Slurm need not be asked.
+    pub(super) fn signed(&mut self, id: AllocationId) {
+        if self.attempts.get(&id).is_none_or(|attempt| attempt.job().is_none()) {
+            return;
+        }
+        if self.folder.begun(id) {
+            self.has_started(id);
+        }
+        self.advance(id);
     }
 
     fn has_started(&mut self, id: AllocationId) {
@@ -179,8 +197,8 @@ impl Keeper {
         let Some(attempt) = self.attempts.get_mut(&id).filter(|attempt| !attempt.done) else { return };
         attempt.done = true;
         attempt.state = State::Over;
-        let freed: Vec<_> = attempt.devices().collect();
-        self.just_freed.extend(freed);
+        let (now, freed) = (Instant::now(), attempt.devices().collect::<Vec<_>>());
+        self.just_freed.extend(freed.into_iter().map(|device| (device, now)));
         self.board.tell(id, None);
         let attempt = &self.attempts[&id];
         if attempt.forgotten {
@@ -212,6 +230,13 @@ impl Keeper {
         let Some(last) = last else { return Input::over(id, Outcome::Stopped) };
         let (outcome, why) = judge(&last, record.as_ref(), attempt.gone_is_desired);
         let said = || self.folder.said(id).map_or(String::new(), |line| format!(" ({line})"));
+        if let Some(record) =
+            record.as_ref().filter(|record| !record.by_worker && why.is_none() && record.code != 0)
+            && outcome != Outcome::Stopped
+        {
+            let why = format!("srun ended with status {}{}", record.code, said());
+            return Input::Ended { allocation: id, outcome, why: Some(Arc::from(printable(&why))) };
+        }
         let not_run = matches!(outcome, Outcome::Failed { cause: Cause::NotRun, .. });
         let why = why.map(|why| if not_run { format!("{why}{}", said()) } else { why });
         // Slurm keeps a record of what it would not have, under our tag: that is no ending of anything.
