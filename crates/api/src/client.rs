@@ -25,6 +25,9 @@ pub use find::{config_dir, server_path, token_path};
 pub use http::Client;
 pub use logs::{Lines, Mark};
 
+/// A world that does not answer is told as such once the daemon has given it up, way by way.
+const SILENT_WORLD: Duration = Duration::from_secs(240);
+
 type Result<T> = std::result::Result<T, ClientError>;
 
 /// Which jobs are wanted.
@@ -162,7 +165,7 @@ impl Client {
 
     /// How the world is reached and what it is like, asked anew; may take as long as the world does.
     pub fn world(&self) -> Result<World> {
-        self.look("/v1/world")
+        self.get_within("/v1/world", &[], SILENT_WORLD)?.json()
     }
 
     /// Devices.

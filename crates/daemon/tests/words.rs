@@ -84,8 +84,13 @@ fn of_what_has_ended() {
 }
 
 #[test]
-fn nodes_tell_their_features() {
-    assert_eq!(rows::nodes(&house())[0].features, ["ib"]);
+fn nodes_tell_their_features_and_what_ails_them() {
+    let mut scheduler = house();
+    assert_eq!(rows::nodes(&scheduler)[0].features, ["ib"]);
+    assert_eq!(rows::nodes(&scheduler)[0].note, "");
+    let ill = vec![Illness { device: 0, why: "drained in Slurm: bad fan".into() }];
+    say(&mut scheduler, Input::DeviceHealth { node: NodeId(0), ill });
+    assert_eq!(rows::nodes(&scheduler)[0].note, "1 ill: drained in Slurm: bad fan");
 }
 
 /// What is told of the only job in a list, in full and as a sentence, when the world says this of its only attempt.

@@ -23,6 +23,15 @@ fn ids(node: &NodeView<'_>) -> impl Iterator<Item = DeviceId> + use<> {
     (node.first.0..node.first.0 + node.devices).map(DeviceId)
 }
 
+/// How many devices are ill, and why if it is the same for all of them.
+fn note(ill: &[&str]) -> String {
+    match ill {
+        [] => String::new(),
+        [why, rest @ ..] if rest.iter().all(|other| other == why) => format!("{} ill: {why}", ill.len()),
+        _ => format!("{} ill", ill.len()),
+    }
+}
+
 /// All nodes.
 pub fn nodes(scheduler: &Scheduler) -> Vec<Node> {
     let view = scheduler.view();
@@ -34,7 +43,7 @@ pub fn nodes(scheduler: &Scheduler) -> Vec<Node> {
         for group in &node.spec.devices {
             *kinds.entry(group.kind.clone()).or_default() += u64::from(group.count);
         }
-        let ill = ids(&node).filter(|&id| view.device(id).ill.is_some()).count();
+        let ill: Vec<&str> = ids(&node).filter_map(|id| view.device(id).ill).collect();
         let state = match (node.fenced, node.suspect, node.drained) {
             (true, ..) => NodeState::Fenced,
             (_, true, _) => NodeState::Suspect,
@@ -48,7 +57,7 @@ pub fn nodes(scheduler: &Scheduler) -> Vec<Node> {
             used: held.len() as u64,
             jobs: jobs.len() as u64,
             kinds,
-            note: if ill > 0 { format!("{ill} ill") } else { String::new() },
+            note: note(&ill),
             features: node.spec.features.clone(),
         }
     };
