@@ -47,12 +47,43 @@ pub(crate) enum State {
         /// Since when we know.
         since: Instant,
         /// What Slurm last said of it and of its parts.
-        rows: Vec<Job>,
+        rows: Rows,
         /// In how many looks Slurm did not know it.
         missing: u32,
     },
     /// Nothing of it is left.
     Over,
+}
+
+/// What Slurm said of a job and of its parts, and what that comes to. Worked out once: it is asked about far more often
+/// than it changes.
+#[derive(Default)]
+pub(crate) struct Rows {
+    all: Vec<Job>,
+    /// Absent while nothing was said.
+    sight: Option<Sight>,
+}
+
+impl Rows {
+    /// What was said.
+    pub fn all(&self) -> &[Job] {
+        &self.all
+    }
+
+    /// What it comes to, if anything was said.
+    pub fn sight(&self) -> Option<Sight> {
+        self.sight
+    }
+
+    /// Whether anything is said that was not known.
+    pub fn update(&mut self, now: &[&Job]) -> bool {
+        if self.all.iter().eq(now.iter().copied()) {
+            return false;
+        }
+        self.all = now.iter().map(|&row| row.clone()).collect();
+        self.sight = (!self.all.is_empty()).then(|| sight(&self.all));
+        true
+    }
 }
 
 /// It is on its way out.
@@ -145,11 +176,14 @@ impl Attempt {
     /// Something is going to happen to it soon.
     pub fn is_restless(&self) -> bool {
         match &self.state {
-            State::InSlurm { rows, .. } => {
-                self.leaving.is_some() || rows.is_empty() || sight(rows) != Sight::Up
-            }
+            State::InSlurm { rows, .. } => self.leaving.is_some() || rows.sight() != Some(Sight::Up),
             _ => false,
         }
+    }
+
+    /// It runs, everybody knows, and nobody wants anything else: only news can change that.
+    pub fn is_settled(&self) -> bool {
+        self.told_started && !self.gone_is_desired && !self.is_restless()
     }
 }
 

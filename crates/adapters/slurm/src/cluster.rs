@@ -153,9 +153,10 @@ pub fn kinds(found: &[Found]) -> Vec<KindSpec> {
 /// What an administrator should know.
 pub fn notes(nodes: &[Node], found: &[Found]) -> Vec<String> {
     let mut notes = vec![];
+    let ours: BTreeSet<&str> = found.iter().map(|found| found.spec.name.as_str()).collect();
     let untyped: Vec<&str> = nodes
         .iter()
-        .filter(|node| found.iter().any(|found| found.spec.name == node.name))
+        .filter(|node| ours.contains(node.name.as_str()))
         .filter(|node| devices(&node.gres).iter().any(|gres| gres.kind.is_empty()))
         .map(|node| node.name.as_str())
         .collect();
