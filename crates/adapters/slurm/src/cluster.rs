@@ -61,7 +61,7 @@ pub struct Found {
 
 /// All nodes of the partition, in Slurm's order.
 pub fn find(nodes: &[Node], reading: &Reading) -> Vec<Found> {
-    let is_ours = |node: &&Node| node.partitions.iter().any(|name| *name == reading.partition);
+    let is_ours = |node: &&Node| node.partitions.contains(&reading.partition);
     nodes.iter().filter(is_ours).map(|node| found(node, reading)).collect()
 }
 
