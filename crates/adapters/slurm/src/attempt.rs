@@ -208,6 +208,18 @@ mod tests {
     }
 
     #[test]
+    fn only_news_is_news() {
+        let mut rows = Rows::default();
+        assert_eq!(rows.sight(), None);
+        let (first, second) = (row(1, &["RUNNING"]), row(2, &["PENDING"]));
+        assert!(rows.update(&[&first, &second]));
+        assert_eq!((rows.sight(), rows.all().len()), (Some(Sight::Pending), 2));
+        assert!(!rows.update(&[&first, &second]));
+        assert!(rows.update(&[&first]));
+        assert_eq!(rows.sight(), Some(Sight::Up));
+    }
+
+    #[test]
     fn the_part_that_something_happened_to_speaks() {
         let rows = [row(1, &["CANCELLED"]), row(2, &["NODE_FAIL"])];
         assert_eq!(speaker(&rows).unwrap().id, 2);

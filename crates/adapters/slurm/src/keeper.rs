@@ -260,7 +260,8 @@ impl Keeper {
         match self.folder.intended(id) {
             // A submission of somebody who died may still be under way.
             Some(ago) => {
-                let not_before = now + self.engine.straggles().saturating_sub(ago);
+                // Long ago, for most: one list of jobs does for all of these.
+                let not_before = (now + self.engine.straggles()).checked_sub(ago).unwrap_or(now);
                 State::Wanted { not_before, search: true }
             }
             None => State::Wanted { not_before: now, search: false },
@@ -285,7 +286,7 @@ impl Keeper {
     fn read_signs(&mut self) {
         let signs = self.folder.signs();
         let ids: Vec<u64> = signs.iter().filter_map(|id| self.attempts.get(id)?.job()).collect();
-        if !signs.is_empty() && signs.iter().any(|id| self.attempts.contains_key(id)) {
+        if !ids.is_empty() {
             self.glance.hurry();
             self.look_at(&ids);
         }
