@@ -109,7 +109,7 @@ fn jobs_answer(version: u32, count: usize, nodes: usize) -> Vec<u8> {
     let stem = if version < 39 { "n[1-2]" } else { "m[1-2]" };
     let each = |nth: usize| {
         // Every other one runs.
-        let at = if nth % 2 == 0 { 3 } else { [0, 1, 2, 4][nth / 2 % 4] };
+        let at = if nth.is_multiple_of(2) { 3 } else { [0, 1, 2, 4][nth / 2 % 4] };
         objects[at]
             .replace(&format!("\"job_id\": {}", at + 1), &format!("\"job_id\": {}", nth + 1))
             .replace("consort job=7 attempt=1", &format!("{TAG}:{}.0.0#1", nth + 1))
@@ -134,7 +134,7 @@ fn sweep(version: u32, nodes: usize, jobs: usize) {
         ("jobs/", jobs_answer(version, jobs, nodes)),
     ];
     let megabytes = answers.iter().map(|(_, bytes)| bytes.len()).sum::<usize>() as f64 / 1e6;
-    let answers: Arc<[(&str, Arc<[u8]>)]> = answers.map(|(path, bytes)| (path, bytes.into())).into();
+    let answers = answers.map(|(path, bytes)| (path, Arc::<[u8]>::from(bytes)));
     let (folder, prefix) = (tempfile::tempdir().unwrap(), format!("/slurm/v0.0.{version}/"));
     let socket = folder.path().join("socket");
     served::serve(&socket, move |_, path| {

@@ -14,7 +14,7 @@
 
 use crate::shapes::Job;
 use consort_types::{AllocationId, DeviceId, Grace, Placement};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// One attempt.
 pub(crate) struct Attempt {
@@ -47,12 +47,43 @@ pub(crate) enum State {
         /// Since when we know.
         since: Instant,
         /// What Slurm last said of it and of its parts.
-        rows: Vec<Job>,
+        rows: Rows,
         /// In how many looks Slurm did not know it.
         missing: u32,
     },
     /// Nothing of it is left.
     Over,
+}
+
+/// What Slurm said of a job and of its parts, and what that comes to. Worked out once: it is asked about far more often
+/// than it changes.
+#[derive(Default)]
+pub(crate) struct Rows {
+    all: Vec<Job>,
+    /// Absent while nothing was said.
+    sight: Option<Sight>,
+}
+
+impl Rows {
+    /// What was said.
+    pub fn all(&self) -> &[Job] {
+        &self.all
+    }
+
+    /// What it comes to, if anything was said.
+    pub fn sight(&self) -> Option<Sight> {
+        self.sight
+    }
+
+    /// Whether anything is said that was not known.
+    pub fn update(&mut self, now: &[&Job]) -> bool {
+        if self.all.iter().eq(now.iter().copied()) {
+            return false;
+        }
+        self.all = now.iter().map(|&row| row.clone()).collect();
+        self.sight = (!self.all.is_empty()).then(|| sight(&self.all));
+        true
+    }
 }
 
 /// It is on its way out.
@@ -64,6 +95,9 @@ pub(crate) struct Leaving {
     /// When Slurm was last told to end it.
     pub cancelled: Option<Instant>,
 }
+
+/// How long a sign may take before Slurm is asked.
+const SOON: Duration = Duration::from_millis(700);
 
 /// States in which nothing of a job is left.
 const FINAL: &[&str] = &[
@@ -142,14 +176,20 @@ impl Attempt {
         self.placement.iter().flat_map(|placement| &placement.grants).map(|grant| grant.device)
     }
 
-    /// Something is going to happen to it soon.
+    /// Something is going to happen to it of which only Slurm can tell. One that starts gives a sign itself, mostly
+    /// sooner than a look would show it.
     pub fn is_restless(&self) -> bool {
         match &self.state {
-            State::InSlurm { rows, .. } => {
-                self.leaving.is_some() || rows.is_empty() || sight(rows) != Sight::Up
+            State::InSlurm { since, .. } => {
+                self.leaving.is_some() || (!self.told_started && since.elapsed() > SOON)
             }
             _ => false,
         }
+    }
+
+    /// It runs, everybody knows, and nobody wants anything else: only news can change that.
+    pub fn is_settled(&self) -> bool {
+        self.told_started && !self.gone_is_desired && !self.is_restless()
     }
 }
 
@@ -171,6 +211,18 @@ mod tests {
         assert_eq!(sight(&[row(1, &["COMPLETED"]), row(2, &["CANCELLED"])]), Sight::Over);
         assert_eq!(sight(&[row(1, &["SUSPENDED"])]), Sight::Up);
         assert_eq!(sight(&[row(1, &["FAILED", "REQUEUED"])]), Sight::Over);
+    }
+
+    #[test]
+    fn only_news_is_news() {
+        let mut rows = Rows::default();
+        assert_eq!(rows.sight(), None);
+        let (first, second) = (row(1, &["RUNNING"]), row(2, &["PENDING"]));
+        assert!(rows.update(&[&first, &second]));
+        assert_eq!((rows.sight(), rows.all().len()), (Some(Sight::Pending), 2));
+        assert!(!rows.update(&[&first, &second]));
+        assert!(rows.update(&[&first]));
+        assert_eq!(rows.sight(), Some(Sight::Up));
     }
 
     #[test]

@@ -18,6 +18,8 @@ pub struct Board {
 struct Written {
     attempts: BTreeMap<AllocationId, String>,
     away: Option<(Instant, String)>,
+    /// Since when an answer is waited for.
+    asking: Option<Instant>,
     polled: Option<(Instant, Duration)>,
     nodes: usize,
 }
@@ -40,7 +42,8 @@ impl Board {
     /// Since when Slurm does not answer, and in what way.
     pub fn away(&self) -> Option<(Duration, String)> {
         let written = locked(&self.written);
-        written.away.as_ref().map(|(since, words)| (since.elapsed(), words.clone()))
+        let waiting = written.asking.map(|since| (since.elapsed(), "it takes its time".to_owned()));
+        written.away.as_ref().map(|(since, words)| (since.elapsed(), words.clone())).or(waiting)
     }
 
     /// How long ago all nodes and jobs were looked at, how long that took, and how many nodes there are.
@@ -57,13 +60,19 @@ impl Board {
         }
     }
 
+    pub(crate) fn asks(&self) {
+        locked(&self.written).asking.get_or_insert_with(Instant::now);
+    }
+
     pub(crate) fn answered(&self) {
-        locked(&self.written).away = None;
+        let mut written = locked(&self.written);
+        (written.away, written.asking) = (None, None);
     }
 
     pub(crate) fn silent(&self, words: &str) {
         let mut written = locked(&self.written);
-        let since = written.away.as_ref().map_or_else(Instant::now, |(since, _)| *since);
+        let asked = written.asking.take().unwrap_or_else(Instant::now);
+        let since = written.away.as_ref().map_or(asked, |(since, _)| *since);
         written.away = Some((since, words.to_owned()));
     }
 

@@ -51,6 +51,8 @@ struct Member {
 #[derive(Clone, Debug, Default)]
 pub struct Census {
     members: BTreeMap<String, Member>,
+    /// Members that have devices, by the first of them.
+    by_first: BTreeMap<u32, String>,
     kinds: BTreeSet<String>,
     /// New nodes that were said to join.
     new: BTreeSet<String>,
@@ -70,7 +72,15 @@ impl Census {
         let devices: u32 = spec.devices.iter().map(|group| group.count).sum();
         let belief = Belief { foreign: vec![0; devices as usize], ..Belief::default() };
         let member = Member { id, first: first.0, spec: spec.clone(), belief, joining: false };
-        self.members.insert(spec.name.clone(), member);
+        if devices > 0 {
+            self.by_first.insert(first.0, spec.name.clone());
+        }
+        if let Some(before) = self.members.insert(spec.name.clone(), member)
+            && before.first != first.0
+            && self.by_first.get(&before.first) == Some(&spec.name)
+        {
+            self.by_first.remove(&before.first);
+        }
     }
 
     /// What the scheduler believes of a node, where it was there before us.
@@ -101,10 +111,8 @@ impl Census {
 
     /// The node of a device, its kind, and its name.
     pub fn locate(&self, device: DeviceId) -> Option<(&str, &str)> {
-        let member = self.members.values().find(|member| {
-            let end = member.first + member.belief.foreign.len() as u32;
-            (member.first..end).contains(&device.0)
-        })?;
+        let (_, name) = self.by_first.range(..=device.0).next_back()?;
+        let member = self.members.get(name)?;
         let mut position = device.0 - member.first;
         for group in &member.spec.devices {
             match position.checked_sub(group.count) {

@@ -17,6 +17,9 @@ pub const CPU: &str = "cpu";
 /// Resources that are no devices of their own.
 const NO_DEVICES: &[&str] = &["mps", "shard", "craynetwork", "bandwidth", "tmpdisk", "nic"];
 
+/// More of one kind than a node has: what is counted so high is gigabytes or the like, whatever it is called.
+const MOST: u32 = 512;
+
 /// How Slurm's answer is read.
 #[derive(Clone, Debug, Default)]
 pub struct Reading {
@@ -67,13 +70,15 @@ fn found(node: &Node, reading: &Reading) -> Found {
     let mut groups: Vec<DeviceGroup> = vec![];
     for gres in &devices {
         match groups.iter_mut().find(|group| group.kind == gres.kind()) {
-            Some(group) => group.count += gres.count, // one type, listed by socket
+            // One type, listed by socket.
+            Some(group) => group.count = (group.count + gres.count).min(MOST),
             None => groups.push(DeviceGroup { kind: gres.kind().into(), count: gres.count, island: 0 }),
         }
     }
     let mut used: BTreeMap<String, u32> = BTreeMap::new();
     for gres in self::devices(&node.gres_used) {
-        *used.entry(gres.kind().into()).or_default() += gres.count;
+        let used = used.entry(gres.kind().into()).or_default();
+        *used = (*used + gres.count).min(MOST);
     }
     if reading.cpus && node.cpus > 0 {
         groups.push(DeviceGroup { kind: CPU.into(), count: node.cpus.min(60_000) as u32, island: 0 });
@@ -106,7 +111,7 @@ fn features(node: &Node) -> Vec<String> {
 
 fn devices(line: &str) -> Vec<Gres> {
     let mut all = gres::parse(line);
-    all.retain(|gres| !NO_DEVICES.contains(&gres.name.as_str()) && gres.count > 0);
+    all.retain(|gres| !NO_DEVICES.contains(&gres.name.as_str()) && (1..=MOST).contains(&gres.count));
     all
 }
 
@@ -153,9 +158,10 @@ pub fn kinds(found: &[Found]) -> Vec<KindSpec> {
 /// What an administrator should know.
 pub fn notes(nodes: &[Node], found: &[Found]) -> Vec<String> {
     let mut notes = vec![];
+    let ours: BTreeSet<&str> = found.iter().map(|found| found.spec.name.as_str()).collect();
     let untyped: Vec<&str> = nodes
         .iter()
-        .filter(|node| found.iter().any(|found| found.spec.name == node.name))
+        .filter(|node| ours.contains(node.name.as_str()))
         .filter(|node| devices(&node.gres).iter().any(|gres| gres.kind.is_empty()))
         .map(|node| node.name.as_str())
         .collect();
@@ -181,7 +187,7 @@ mod tests {
         let reading = Reading { partition: "p".into(), cpus: true, ..Reading::default() };
         let node = node(
             r#""name": "n1", "partitions": ["p"], "cpus": 8, "alloc_cpus": 3, "address": "10.0.0.1",
-               "gres": "gpu:a100:2(S:0),gpu:a100:2(S:1),gpu:v100:1,shard:8,fpga:2", "gres_used": "gpu:a100:3(IDX:0-2),gpu:v100:0(IDX:N/A),fpga:1""#,
+               "gres": "gpu:a100:2(S:0),gpu:a100:2(S:1),gpu:v100:1,shard:8,lscratch:800,fpga:2", "gres_used": "gpu:a100:3(IDX:0-2),gpu:v100:0(IDX:N/A),fpga:1""#,
         );
         let found = find(&[node.clone(), Node { partitions: vec![], ..node.clone() }], &reading);
         assert_eq!(found.len(), 1);

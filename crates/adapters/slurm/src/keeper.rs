@@ -10,9 +10,9 @@ mod advance;
 mod pace;
 mod submit;
 
-use crate::attempt::{Attempt, State};
+use crate::attempt::{Attempt, Rows, Sight, State, sight};
 use crate::board::Board;
-use crate::census::Census;
+use crate::census::{Belief, Census};
 use crate::cluster::{self, Found};
 use crate::engine::{Engine, Trouble};
 use crate::folder::Folder;
@@ -69,6 +69,10 @@ pub(crate) struct Keeper {
     signs_at: Instant,
     /// What was last found out about a job: the tasks of one array come one after another.
     known: Option<submit::Known>,
+    /// What was last found by its tag, and when Slurm was asked.
+    listed: Option<(Instant, BTreeMap<AllocationId, u64>)>,
+    /// What the scheduler believes of nodes that have not been introduced yet.
+    beliefs: BTreeMap<String, Belief>,
     /// Those whose end somebody waits for.
     awaited: Vec<(Vec<AllocationId>, Sender<()>)>,
 }
@@ -86,6 +90,7 @@ impl Keeper {
         let sweep = Pace::new(setup.poll, Duration::from_secs(60), 10);
         let glance = Pace::new(Duration::from_millis(150), Duration::from_secs(2), 8);
         setup.shared = folder.shared().to_path_buf();
+        let beliefs = std::mem::take(&mut setup.beliefs).into_iter().collect();
         let mut keeper = Self {
             engine,
             setup,
@@ -103,11 +108,13 @@ impl Keeper {
             glance,
             signs_at: Instant::now(),
             known: None,
+            listed: None,
+            beliefs,
             awaited: vec![],
         };
         let began = Instant::now();
         let nodes = keeper.engine.nodes()?;
-        keeper.see_nodes(&nodes);
+        keeper.nodes = by_name(cluster::find(&nodes, &keeper.setup.reading));
         let jobs = keeper.engine.jobs()?;
         keeper.found = keeper.tagged(&jobs);
         // The next look is one pause away: until then we are told which nodes the scheduler knows.
@@ -191,9 +198,8 @@ impl Keeper {
             Message::Forget(id) => self.forget(id),
             Message::Joined(node, first, spec) => {
                 self.census.joined(node, first, &spec);
-                if let Some(at) = self.setup.beliefs.iter().position(|(name, _)| *name == spec.name) {
-                    let (name, belief) = self.setup.beliefs.swap_remove(at);
-                    self.census.believe(&name, belief);
+                if let Some(belief) = self.beliefs.remove(&spec.name) {
+                    self.census.believe(&spec.name, belief);
                 }
             }
             Message::Refused(input) => self.census.refused(&input),
@@ -250,16 +256,17 @@ impl Keeper {
         let now = Instant::now();
         let job = self.found.remove(&id).or_else(|| self.folder.noted(id));
         if let Some(job) = job {
-            return State::InSlurm { job, since: now, rows: vec![], missing: 0 };
+            return State::InSlurm { job, since: now, rows: Rows::default(), missing: 0 };
         }
         if self.folder.begun(id) {
             // Slurm has forgotten it, and its number was never noted: what it wrote down is all there is.
-            return State::InSlurm { job: 0, since: now, rows: vec![], missing: 1 };
+            return State::InSlurm { job: 0, since: now, rows: Rows::default(), missing: 1 };
         }
         match self.folder.intended(id) {
             // A submission of somebody who died may still be under way.
             Some(ago) => {
-                let not_before = now + self.engine.straggles().saturating_sub(ago);
+                // Long ago, for most: one list of jobs does for all of these.
+                let not_before = (now + self.engine.straggles()).checked_sub(ago).unwrap_or(now);
                 State::Wanted { not_before, search: true }
             }
             None => State::Wanted { not_before: now, search: false },
@@ -290,6 +297,7 @@ impl Keeper {
     /// Looks at all nodes and all jobs.
     fn sweep(&mut self) {
         let began = Instant::now();
+        self.board.asks();
         let seen = self.engine.nodes().and_then(|nodes| Ok((nodes, self.engine.jobs()?)));
         self.sweep.done(began.elapsed(), seen.is_ok());
         let (nodes, jobs) = match seen {
@@ -297,21 +305,17 @@ impl Keeper {
             Err(trouble) => return self.board.silent(trouble.words()),
         };
         self.board.answered();
-        self.see_nodes(&nodes);
-        let found: Vec<Found> = self.nodes.values().cloned().collect();
         // In Slurm's order, so that ids are given in an order that people recognise.
-        let mut in_order: Vec<Found> = vec![];
-        for node in &nodes {
-            in_order.extend(found.iter().find(|one| one.spec.name == node.name).cloned());
-        }
+        let found = cluster::find(&nodes, &self.setup.reading);
         let mut ours: BTreeSet<DeviceId> =
             self.attempts.values().filter(|one| !one.done).flat_map(Attempt::devices).collect();
         ours.extend(self.just_freed.keys());
         self.just_freed.retain(|_, at| at.elapsed() < LINGERS);
         self.recent.retain(|_, at| at.elapsed() < 6 * LINGERS);
-        for input in self.census.compare(&in_order, &ours) {
+        for input in self.census.compare(&found, &ours) {
             self.news.push(input);
         }
+        self.nodes = by_name(found);
         self.end_strays(&jobs);
         let ids: Vec<u64> = self.attempts.values().filter_map(Attempt::job).collect();
         self.absorb(&ids, &jobs);
@@ -319,26 +323,24 @@ impl Keeper {
         self.glance.done(began.elapsed(), true);
     }
 
-    fn see_nodes(&mut self, nodes: &[crate::shapes::Node]) {
-        let found = cluster::find(nodes, &self.setup.reading);
-        self.nodes = found.into_iter().map(|node| (node.spec.name.clone(), node)).collect();
-    }
-
     /// Looks at jobs that are about to change.
     fn glance(&mut self) {
-        let began = Instant::now();
-        let ids: Vec<u64> = self.attempts.values().filter(|one| !one.done).filter_map(Attempt::job).collect();
-        let restless: Vec<u64> =
-            self.attempts.values().filter(|one| one.is_restless()).filter_map(Attempt::job).collect();
-        let ids = if restless.is_empty() { ids } else { restless };
+        let restless = self.attempts.values().filter(|one| one.is_restless());
+        let ids: Vec<u64> = restless.filter_map(Attempt::job).collect();
+        self.look_at(&ids);
+    }
+
+    fn look_at(&mut self, ids: &[u64]) {
         if ids.is_empty() {
             return;
         }
-        match self.engine.look(&ids) {
+        let began = Instant::now();
+        self.board.asks();
+        match self.engine.look(ids) {
             Ok(jobs) => {
                 self.board.answered();
                 self.glance.done(began.elapsed(), true);
-                self.absorb(&ids, &jobs);
+                self.absorb(ids, &jobs);
             }
             Err(trouble) => {
                 self.board.silent(trouble.words());
@@ -363,18 +365,34 @@ impl Keeper {
             if !asked.contains(job) {
                 continue;
             }
-            match rows.get(job) {
+            let is_new = match rows.get(job) {
                 Some(now) => {
                     *missing = 0;
-                    *known = now.iter().map(|&row| row.clone()).collect();
+                    known.update(now)
                 }
-                None => *missing += 1,
+                None => {
+                    *missing += 1;
+                    true
+                }
+            };
+            if is_new || !attempt.is_settled() {
+                changed.push(attempt.id);
             }
-            changed.push(attempt.id);
         }
         for id in changed {
             self.advance(id);
         }
+    }
+
+    /// The job under the tag of an attempt, if there was one at this time or later. One list answers for all that may
+    /// have come about before it was made.
+    fn found_since(&mut self, id: AllocationId, not_before: Instant) -> Result<Option<u64>, Trouble> {
+        if self.listed.as_ref().is_none_or(|(at, _)| *at < not_before) {
+            let at = Instant::now();
+            let jobs = self.engine.jobs()?;
+            self.listed = Some((at, self.tagged(&jobs)));
+        }
+        Ok(self.listed.as_ref().and_then(|(_, tagged)| tagged.get(&id).copied()))
     }
 
     /// Jobs under our tag that nobody desires: the number of a first part by attempt.
@@ -396,11 +414,13 @@ impl Keeper {
     /// Ends jobs under our tag that belong to nothing we know: they came about after we had given up on them.
     fn end_strays(&mut self, jobs: &[Job]) {
         let prefix = format!("{}:", self.setup.tag);
-        for job in jobs
-            .iter()
-            .filter(|job| crate::attempt::sight(std::slice::from_ref(job)) != crate::attempt::Sight::Over)
-        {
-            let Some(id) = job.comment.strip_prefix(&prefix).and_then(allocation_of) else { continue };
+        for job in jobs {
+            // Most are somebody else's: that is seen first.
+            let Some(name) = job.comment.strip_prefix(&prefix) else { continue };
+            if sight(std::slice::from_ref(job)) == Sight::Over {
+                continue;
+            }
+            let Some(id) = allocation_of(name) else { continue };
             let leader = if job.whole > 0 { job.whole } else { job.id };
             let is_ours = match self.attempts.get(&id) {
                 Some(attempt) => match attempt.state {
@@ -424,4 +444,8 @@ impl Keeper {
     fn tell(&self, input: Input) {
         self.news.push(input);
     }
+}
+
+fn by_name(found: Vec<Found>) -> BTreeMap<String, Found> {
+    found.into_iter().map(|node| (node.spec.name.clone(), node)).collect()
 }

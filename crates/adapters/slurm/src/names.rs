@@ -8,7 +8,11 @@
 use std::collections::BTreeMap;
 
 /// More names than any cluster has.
-const MOST: usize = 1 << 20;
+pub(crate) const MOST: usize = 1 << 17;
+/// Letters of a name: no host has more.
+const LONGEST: usize = 255;
+/// Digits of a number.
+const DIGITS: usize = 18;
 
 /// All names of a list, in order.
 pub fn expand(list: &str) -> Result<Vec<String>, String> {
@@ -16,7 +20,7 @@ pub fn expand(list: &str) -> Result<Vec<String>, String> {
     for pattern in parts(list)? {
         names.extend(expand_one(list, pattern)?);
         if names.len() > MOST {
-            return Err(format!("the node list {} is longer than any cluster", shortened(list)));
+            return Err(endless(list));
         }
     }
     Ok(names)
@@ -54,7 +58,11 @@ fn expand_one(list: &str, pattern: &str) -> Result<Vec<String>, String> {
             after.split_once(']').ok_or_else(|| unreadable(list, "a bracket is not closed"))?;
         let numbers = numbers(list, inside)?;
         if names.len().saturating_mul(numbers.len()) > MOST {
-            return Err(format!("the node list {} is longer than any cluster", shortened(list)));
+            return Err(endless(list));
+        }
+        let longest = |all: &[String]| all.iter().map(String::len).max().unwrap_or(0);
+        if longest(&names) + before.len() + longest(&numbers) > LONGEST {
+            return Err(unreadable(list, "no name is so long"));
         }
         let each = |name: &String| {
             let name = format!("{name}{before}");
@@ -62,6 +70,9 @@ fn expand_one(list: &str, pattern: &str) -> Result<Vec<String>, String> {
         };
         names = names.iter().flat_map(each).collect();
         rest = tail;
+    }
+    if names[0].len() + rest.len() > LONGEST {
+        return Err(unreadable(list, "no name is so long"));
     }
     names.iter_mut().for_each(|name| name.push_str(rest));
     Ok(names)
@@ -73,7 +84,8 @@ fn numbers(list: &str, inside: &str) -> Result<Vec<String>, String> {
     for range in inside.split(',') {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
         let number = |text: &str| {
-            let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+            let is_plain =
+                (1..=DIGITS).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
             let bad = || unreadable(list, &format!("{range:?} is no range of numbers"));
             is_plain.then(|| text.parse::<u64>().ok()).flatten().ok_or_else(bad)
         };
@@ -81,10 +93,17 @@ fn numbers(list: &str, inside: &str) -> Result<Vec<String>, String> {
         if to < from || to - from >= MOST as u64 {
             return Err(unreadable(list, &format!("the range {range} runs backwards or has no end")));
         }
+        if all.len() + (to - from) as usize >= MOST {
+            return Err(endless(list));
+        }
         let width = first.len();
         all.extend((from..=to).map(|number| format!("{number:0width$}")));
     }
     Ok(all)
+}
+
+fn endless(list: &str) -> String {
+    format!("the node list {} is longer than any cluster", shortened(list))
 }
 
 fn unreadable(list: &str, why: &str) -> String {
@@ -106,7 +125,7 @@ pub fn compress<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
         let stem = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
         let digits = &name[stem.len()..];
         match digits.parse::<u64>() {
-            Ok(number) if digits.len() <= 18 => {
+            Ok(number) if digits.len() <= DIGITS => {
                 // A number without leading zeros goes with others of any length.
                 let width = if digits.starts_with('0') && digits.len() > 1 { digits.len() } else { 0 };
                 let key = (stem, width);
@@ -193,9 +212,17 @@ mod tests {
             "n[-1]",
             "n[0-99999999999]",
             "n[0-9999][0-9999]",
+            "n[0-99999,0-99999]",
+            "n[0-99999],m[0-99999]",
+            "n[0000000000000000000000001]",
         ] {
             let told = expand(bad).unwrap_err();
             assert!(told.starts_with("the node list "), "{bad}: {told}");
+        }
+        for long in
+            [format!("{}[1-9]", "n".repeat(300)), format!("n[1-9]{}", "n".repeat(300)), "n".repeat(300)]
+        {
+            assert!(expand(&long).unwrap_err().ends_with("no name is so long"));
         }
     }
 

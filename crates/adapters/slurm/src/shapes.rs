@@ -75,7 +75,7 @@ pub struct Job {
     #[serde(rename = "restart_cnt", deserialize_with = "loose::number")]
     pub restarts: u64,
     /// Where the tag is.
-    #[serde(deserialize_with = "loose::comment")]
+    #[serde(deserialize_with = "loose::text")]
     pub comment: String,
 }
 

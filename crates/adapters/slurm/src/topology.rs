@@ -10,6 +10,9 @@ use crate::names;
 use consort_types::LevelSpec;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// More levels than anybody wires.
+const DEEPEST: usize = 16;
+
 /// Where nodes are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Topology {
@@ -53,11 +56,18 @@ fn level(name: impl Into<String>) -> LevelSpec {
     LevelSpec { name: name.into(), link: None }
 }
 
+/// The names of a list; all lists together have no more of them than a cluster has.
+fn members(list: &str, left: &mut usize) -> Result<Vec<String>, String> {
+    let all = names::expand(list)?;
+    *left = left.checked_sub(all.len()).ok_or("the topology has more nodes than any cluster")?;
+    Ok(all)
+}
+
 fn blocks(lines: &[BTreeMap<String, &str>]) -> Result<Topology, String> {
-    let mut paths = BTreeMap::new();
+    let (mut paths, mut left) = (BTreeMap::new(), names::MOST);
     for line in lines {
         if let (Some(name), Some(nodes)) = (line.get("blockname"), line.get("nodes")) {
-            for node in names::expand(nodes)? {
+            for node in members(nodes, &mut left)? {
                 paths.insert(node, vec![(*name).to_owned()]);
             }
         }
@@ -68,17 +78,18 @@ fn blocks(lines: &[BTreeMap<String, &str>]) -> Result<Topology, String> {
 fn switches(lines: &[BTreeMap<String, &str>]) -> Result<Topology, String> {
     let mut parent: BTreeMap<String, String> = BTreeMap::new();
     let mut leaf: BTreeMap<String, String> = BTreeMap::new();
+    let mut left = names::MOST;
     for line in lines {
         let Some(&name) = line.get("switchname") else { continue };
         match (line.get("switches"), line.get("nodes")) {
             (Some(below), _) => {
-                for switch in names::expand(below)? {
+                for switch in members(below, &mut left)? {
                     parent.insert(switch, name.to_owned());
                 }
             }
             // What is printed for a switch above others lists all nodes below it, too.
             (None, Some(nodes)) => {
-                for node in names::expand(nodes)? {
+                for node in members(nodes, &mut left)? {
                     leaf.insert(node, name.to_owned());
                 }
             }
@@ -91,6 +102,9 @@ fn switches(lines: &[BTreeMap<String, &str>]) -> Result<Topology, String> {
         while let Some(above) = parent.get(&path[0]) {
             if !seen.insert(above) {
                 return Err(format!("the topology goes round in a circle at switch {above}"));
+            }
+            if path.len() == DEEPEST {
+                return Err(format!("the topology has more than {DEEPEST} levels above node {node}"));
             }
             path.insert(0, above.clone());
         }
@@ -147,5 +161,10 @@ mod tests {
         let circle = "SwitchName=a Nodes=n1\nSwitchName=b Switches=a,c\nSwitchName=c Switches=b\n";
         assert!(Topology::parse(circle).unwrap_err().contains("circle"));
         assert!(Topology::parse("SwitchName=a Nodes=n[1").unwrap_err().contains("cannot be read"));
+        let deep: String = (1..20).map(|up| format!("SwitchName=s{up} Switches=s{}\n", up - 1)).collect();
+        let told = Topology::parse(&format!("SwitchName=s0 Nodes=n1\n{deep}")).unwrap_err();
+        assert_eq!(told, "the topology has more than 16 levels above node n1");
+        let many = "SwitchName=a Nodes=n[1-90000]\nSwitchName=b Nodes=m[1-90000]\n";
+        assert!(Topology::parse(many).unwrap_err().contains("more nodes than any cluster"));
     }
 }

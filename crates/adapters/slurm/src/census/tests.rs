@@ -133,3 +133,18 @@ fn a_kind_nobody_knew_is_declared_first() {
         "{said:?}"
     );
 }
+
+#[test]
+fn devices_are_found_where_their_node_joined_last() {
+    let mut census = census();
+    let at = |census: &Census, device| census.locate(DeviceId(device)).map(|(n, k)| format!("{n} {k}"));
+    assert_eq!(at(&census, 0).as_deref(), Some("n1 a100"));
+    assert_eq!(at(&census, 5).as_deref(), Some("n1 cpu"));
+    assert_eq!(at(&census, 6).as_deref(), Some("n2 a100"));
+    assert_eq!(at(&census, 12), None);
+    let nothing = NodeSpec { devices: vec![], ..spec("n3", 0) };
+    census.joined(NodeId(2), DeviceId(12), &nothing);
+    census.joined(NodeId(0), DeviceId(12), &spec("n1", 1));
+    assert_eq!((at(&census, 0), at(&census, 15)), (None, None), "nobody has these any more");
+    assert_eq!(at(&census, 14).as_deref(), Some("n1 cpu"));
+}

@@ -62,11 +62,7 @@ impl Tools {
         }
         tools.about =
             About { how: "command-line tools".into(), release, user: format!("uid {uid}"), uid: Some(uid) };
-        let told = tools.run("scontrol", &["ping"], &[])?;
-        if !told.contains(" UP") && !told.contains("is UP") {
-            let words = "the controller of Slurm does not answer; `scontrol ping` says it is down";
-            return Err(Trouble::Away(words.into()));
-        }
+        tools.ping()?;
         rustix::fs::flock(&tools.lock, FlockOperation::LockExclusive)
             .map_err(|error| Trouble::Refused(format!("the lock on submissions: {error}")))?;
         Ok(tools)
@@ -88,6 +84,22 @@ impl Tools {
         self.aim(&mut command);
         command.env("LC_ALL", "C").current_dir("/").stdin(Stdio::null());
         command
+    }
+
+    /// `scontrol ping` says what it thinks in words and in its status, differently in different versions.
+    fn ping(&self) -> Result<(), Trouble> {
+        let mut command = self.command("scontrol");
+        command.arg("ping");
+        let output = finish("scontrol", command, Some(PATIENCE))?;
+        let told = String::from_utf8_lossy(&output.stdout);
+        if told.lines().any(|line| line.trim_end().ends_with(" UP") || line.contains(" UP ")) {
+            return Ok(());
+        }
+        if output.stderr.is_empty() {
+            let words = "the controller of Slurm does not answer: `scontrol ping` says that it is down";
+            return Err(Trouble::Away(words.into()));
+        }
+        Err(Trouble::Away(said_by("scontrol", &String::from_utf8_lossy(&output.stderr))))
     }
 
     fn aim(&self, command: &mut Command) {

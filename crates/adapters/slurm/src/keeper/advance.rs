@@ -5,7 +5,7 @@
 //! Never: reports an ending while Slurm may still have something of it.
 
 use super::Keeper;
-use crate::attempt::{Attempt, Leaving, Sight, State, sight, speaker};
+use crate::attempt::{Attempt, Leaving, Rows, Sight, State, speaker};
 use crate::ended::{LastWord, judge};
 use crate::shapes::Job;
 use consort_agent::words;
@@ -53,12 +53,13 @@ impl Keeper {
         }
         if attempt.gone_is_desired {
             // It may be there all the same.
-            match self.engine.jobs() {
-                Ok(jobs) => {
-                    let job = self.tagged(&jobs).get(&id).copied();
+            match self.found_since(id, not_before) {
+                Ok(job) => {
                     let attempt = self.attempts.get_mut(&id).expect("it was there");
                     attempt.state = match job {
-                        Some(job) => State::InSlurm { job, since: Instant::now(), rows: vec![], missing: 0 },
+                        Some(job) => {
+                            State::InSlurm { job, since: Instant::now(), rows: Rows::default(), missing: 0 }
+                        }
                         None => State::Over,
                     };
                 }
@@ -85,8 +86,7 @@ impl Keeper {
             let last = LastWord { job, state: String::new(), code: 0, restarts: 0 };
             return self.finish(id, Some(last));
         }
-        let Some(row) = speaker(rows).cloned() else { return };
-        let now = sight(rows);
+        let (Some(row), Some(now)) = (speaker(rows.all()).cloned(), rows.sight()) else { return };
         self.board.tell(id, Some(shown(job, &row)));
         match now {
             Sight::Over => {
@@ -162,10 +162,10 @@ impl Keeper {
             return;
         }
         // Nothing is known of it yet: the next look tells whether there is anybody to ask.
-        if rows.is_empty() && leaving.since.elapsed() < Duration::from_secs(1) {
+        if rows.sight().is_none() && leaving.since.elapsed() < Duration::from_secs(1) {
             return;
         }
-        let is_up = !rows.is_empty() && sight(rows) == Sight::Up;
+        let is_up = rows.sight() == Some(Sight::Up);
         if leaving.asked.is_none() {
             self.folder.stop(id);
             leaving.asked = Some(now);

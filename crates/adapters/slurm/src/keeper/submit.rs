@@ -5,7 +5,7 @@
 //! Never: submits what it cannot describe.
 
 use super::Keeper;
-use crate::attempt::State;
+use crate::attempt::{Rows, State};
 use crate::engine::Trouble;
 use crate::layout::{Layout, Spot};
 use crate::script::Making;
@@ -31,8 +31,10 @@ const LATER: u64 = 120;
 impl Keeper {
     /// Makes the job, or finds it.
     pub(super) fn submit(&mut self, id: AllocationId) {
-        let Some(State::Wanted { search, .. }) = self.attempts.get(&id).map(|one| &one.state) else { return };
-        if *search && !self.search(id) {
+        let Some(&State::Wanted { search, not_before }) = self.attempts.get(&id).map(|one| &one.state) else {
+            return;
+        };
+        if search && !self.search(id, not_before) {
             return;
         }
         let submission = match self.prepare(id) {
@@ -40,8 +42,12 @@ impl Keeper {
             Err(words) => return self.refuse(id, words),
         };
         crash::point("before-submit");
+        self.board.asks();
         let answer = self.engine.submit(&submission);
         crash::point("after-submit");
+        if let Ok(_) | Err(Trouble::Refused(_)) = answer {
+            self.board.answered();
+        }
         match answer {
             Ok(job) => self.is_in_slurm(id, job),
             Err(Trouble::Refused(words)) => self.refuse(id, words),
@@ -58,15 +64,13 @@ impl Keeper {
     }
 
     /// Looks for the tag. True if there is none, so that it may be submitted.
-    fn search(&mut self, id: AllocationId) -> bool {
-        match self.engine.jobs() {
-            Ok(jobs) => match self.tagged(&jobs).get(&id) {
-                Some(&job) => {
-                    self.is_in_slurm(id, job);
-                    false
-                }
-                None => true,
-            },
+    fn search(&mut self, id: AllocationId, not_before: Instant) -> bool {
+        match self.found_since(id, not_before) {
+            Ok(Some(job)) => {
+                self.is_in_slurm(id, job);
+                false
+            }
+            Ok(None) => true,
             Err(trouble) => {
                 self.board.silent(trouble.words());
                 self.later(id, AGAIN);
@@ -86,7 +90,7 @@ impl Keeper {
         crash::point("after-note");
         self.board.tell(id, Some(format!("Slurm job {job}")));
         if let Some(attempt) = self.attempts.get_mut(&id) {
-            attempt.state = State::InSlurm { job, since: Instant::now(), rows: vec![], missing: 0 };
+            attempt.state = State::InSlurm { job, since: Instant::now(), rows: Rows::default(), missing: 0 };
         }
         self.glance.hurry();
     }

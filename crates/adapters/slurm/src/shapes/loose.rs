@@ -41,15 +41,25 @@ impl<'de> Deserialize<'de> for Number {
                 while seq.next_element::<IgnoredAny>()?.is_some() {}
                 Ok(Number(0))
             }
-            /// `{"set": true, "infinite": false, "number": 4}`
+            /// `{"set": true, "infinite": false, "number": 4}`, and for signals `{"id": 9, "name": "KILL"}`.
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Number, A::Error> {
+                #[derive(Deserialize)]
+                #[serde(field_identifier, rename_all = "snake_case")]
+                enum Key {
+                    Set,
+                    Infinite,
+                    #[serde(alias = "id", alias = "signal_id")]
+                    Number,
+                    #[serde(other)]
+                    Other,
+                }
                 let (mut set, mut infinite, mut number) = (true, false, 0);
-                while let Some(key) = map.next_key::<std::borrow::Cow<'de, str>>()? {
-                    match key.as_ref() {
-                        "set" => set = map.next_value::<Number>()?.0 != 0,
-                        "infinite" => infinite = map.next_value::<Number>()?.0 != 0,
-                        "number" => number = map.next_value::<Number>()?.0,
-                        _ => drop(map.next_value::<IgnoredAny>()?),
+                while let Some(key) = map.next_key()? {
+                    match key {
+                        Key::Set => set = map.next_value::<Number>()?.0 != 0,
+                        Key::Infinite => infinite = map.next_value::<Number>()?.0 != 0,
+                        Key::Number => number = map.next_value::<Number>()?.0,
+                        Key::Other => drop(map.next_value::<IgnoredAny>()?),
                     }
                 }
                 Ok(Number(if set && !infinite { number } else { 0 }))
@@ -109,7 +119,7 @@ impl<'de> Deserialize<'de> for Words {
     }
 }
 
-/// Text; whatever else stands there is none.
+/// Text; of several by who wrote them, the job's own; whatever else stands there is none.
 struct Text(String);
 
 impl<'de> Deserialize<'de> for Text {
@@ -148,29 +158,27 @@ impl<'de> Deserialize<'de> for Text {
                 }
                 Ok(Text(all.join(",")))
             }
+            /// `{"job": "what its owner says", "system": "..."}`
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Text, A::Error> {
-                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(Text(String::new()))
+                #[derive(Deserialize)]
+                #[serde(field_identifier, rename_all = "snake_case")]
+                enum Key {
+                    Job,
+                    #[serde(other)]
+                    Other,
+                }
+                let mut text = String::new();
+                while let Some(key) = map.next_key()? {
+                    match key {
+                        Key::Job => text = map.next_value::<Text>()?.0,
+                        Key::Other => drop(map.next_value::<IgnoredAny>()?),
+                    }
+                }
+                Ok(Text(text))
             }
         }
         deserializer.deserialize_any(Seen)
     }
-}
-
-/// A comment: text, or one of several by who made it.
-#[derive(Deserialize)]
-#[serde(untagged)]
-pub enum Comment {
-    /// By its owner.
-    Plain(String),
-    /// By whom.
-    Parted {
-        /// Its owner's.
-        #[serde(default)]
-        job: String,
-    },
-    /// None.
-    None(IgnoredAny),
 }
 
 /// How a job ended: the status that `wait` gives, or an object that tells the same in words.
@@ -194,33 +202,59 @@ impl Exit {
 
 impl<'de> Deserialize<'de> for Exit {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize, Default)]
-        #[serde(default)]
-        struct Parted {
-            #[serde(deserialize_with = "number")]
-            return_code: u64,
-            signal: Signal,
-        }
-        #[derive(Deserialize, Default)]
-        #[serde(default)]
-        struct Signal {
-            #[serde(alias = "signal_id", deserialize_with = "number")]
-            id: u64,
-        }
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Either {
-            Plain(u64),
-            Parted(Parted),
-            None(IgnoredAny),
-        }
-        Ok(match Either::deserialize(deserializer)? {
-            Either::Plain(status) => Exit::of(status),
-            Either::Parted(parted) => {
-                Exit { code: parted.return_code & 0xff, signal: parted.signal.id & 0x7f }
+        // By hand, because a job has one and there are many jobs: an enum without tags would be read twice.
+        struct Seen;
+        impl<'de> Visitor<'de> for Seen {
+            type Value = Exit;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("how a job ended")
             }
-            Either::None(_) => Exit::default(),
-        })
+            fn visit_u64<E>(self, value: u64) -> Result<Exit, E> {
+                Ok(Exit::of(value))
+            }
+            fn visit_i64<E>(self, value: i64) -> Result<Exit, E> {
+                Ok(u64::try_from(value).map_or_else(|_| Exit::default(), Exit::of))
+            }
+            fn visit_f64<E>(self, _value: f64) -> Result<Exit, E> {
+                Ok(Exit::default())
+            }
+            fn visit_bool<E>(self, _value: bool) -> Result<Exit, E> {
+                Ok(Exit::default())
+            }
+            fn visit_str<E>(self, value: &str) -> Result<Exit, E> {
+                Ok(value.trim().parse().map_or_else(|_| Exit::default(), Exit::of))
+            }
+            fn visit_unit<E>(self) -> Result<Exit, E> {
+                Ok(Exit::default())
+            }
+            fn visit_none<E>(self) -> Result<Exit, E> {
+                Ok(Exit::default())
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Exit, A::Error> {
+                while seq.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(Exit::default())
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Exit, A::Error> {
+                #[derive(Deserialize)]
+                #[serde(field_identifier, rename_all = "snake_case")]
+                enum Key {
+                    ReturnCode,
+                    Signal,
+                    #[serde(other)]
+                    Other,
+                }
+                let mut exit = Exit::default();
+                while let Some(key) = map.next_key()? {
+                    match key {
+                        Key::ReturnCode => exit.code = map.next_value::<Number>()?.0 & 0xff,
+                        Key::Signal => exit.signal = map.next_value::<Number>()?.0 & 0x7f,
+                        Key::Other => drop(map.next_value::<IgnoredAny>()?),
+                    }
+                }
+                Ok(exit)
+            }
+        }
+        deserializer.deserialize_any(Seen)
     }
 }
 
@@ -238,16 +272,12 @@ pub fn words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, 
 
 /// States: `idle`, `IDLE+DRAIN`, `["IDLE", "DRAIN"]`.
 pub fn upper_words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    let words = Words::deserialize(deserializer)?.0;
-    Ok(words.iter().flat_map(|word| word.split('+')).map(str::to_uppercase).collect())
-}
-
-pub fn comment<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    Ok(match Comment::deserialize(deserializer)? {
-        Comment::Plain(text) => text,
-        Comment::Parted { job } => job,
-        Comment::None(_) => String::new(),
-    })
+    let mut words = Words::deserialize(deserializer)?.0;
+    if words.iter().any(|word| word.contains('+')) {
+        words = words.iter().flat_map(|word| word.split('+')).map(str::to_owned).collect();
+    }
+    words.iter_mut().for_each(|word| word.make_ascii_uppercase());
+    Ok(words)
 }
 
 /// What stands there, or what would if nothing did.
