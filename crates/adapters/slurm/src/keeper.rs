@@ -245,6 +245,7 @@ impl Keeper {
                 self.advance(id);
             }
             _ => {
+                tracing::debug!(attempt = allocation_name(id), "forgotten");
                 self.attempts.remove(&id);
                 self.folder.remove(id);
             }

@@ -41,6 +41,11 @@ pub struct Making<'a> {
     pub shared: &'a Path,
 }
 
+/// Writes down how it ended.
+const ENDED: &str = r#"echo "$code ${cause:-exit}" > "$run/ended.new" && mv "$run/ended.new" "$run/ended"
+: > "$sign"
+"#;
+
 /// One word of a shell.
 pub fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
@@ -85,8 +90,9 @@ fi
 "#
         );
         text += &self.srun();
-        text += r#"code=$?
-first=$(cat "$run"/failed.* 2>/dev/null | sort -n | head -n 1)
+        // A lone worker has told of its end itself, and it may have been heard by now.
+        text += "code=$?\nif [ -e \"$run/ended\" ] || [ ! -d \"$run\" ]; then exit 0; fi\n";
+        text += r#"first=$(cat "$run"/failed.* 2>/dev/null | sort -n | head -n 1)
 if [ -n "$first" ]; then
     set -- $first
     code=$2 cause=$3
@@ -94,10 +100,9 @@ elif [ "$code" != 0 ]; then
     cause=srun
 fi
 if [ "$code" != 0 ] && grep -qiE 'oom.kill|out of memory' "$run/batch.log" 2>/dev/null; then cause=out-of-memory; fi
-echo "$code ${cause:-exit}" > "$run/ended.new" && mv "$run/ended.new" "$run/ended"
-: > "$sign"
-exit "$code"
 "#;
+        text += ENDED;
+        text += "exit \"$code\"\n";
         text
     }
 
@@ -182,9 +187,30 @@ trap : HUP INT QUIT USR1 USR2 ALRM TERM
 "$@"
 code=$?
 [ "$code" = 0 ] || [ -e "$run/stop" ] || failed "$code" exit
-exit "$code"
 "#;
+        if self.layout.seats.len() == 1 {
+            text += &self.hand_over();
+        }
+        text += "exit \"$code\"\n";
         Ok(text)
+    }
+
+    /// The end of a lone worker that succeeded. It waits until its end is heard, but not for long: whoever is next then
+    /// already waits in Slurm for these devices. And it tells from within its step, so that the step is the last thing
+    /// that Slurm puts away: a job whose steps are all gone by then is put away without a word to the scheduler, and
+    /// whoever waits for its devices waits for the next round.
+    fn hand_over(&self) -> String {
+        let sign = self.shared.join("signs").join(allocation_name(self.allocation)).display().to_string();
+        let mut text = format!("if [ \"$code\" = 0 ]; then\nsign={}\n", quoted(&sign));
+        text += ENDED;
+        text += r#"heard=0
+while [ -e "$run/ended" ] && [ "$heard" -lt 15 ]; do
+    sleep 0.02
+    heard=$((heard + 1))
+done
+fi
+"#;
+        text
     }
 
     fn seat(&self, seat: &Seat) -> String {

@@ -207,6 +207,7 @@ impl Keeper {
             return;
         }
         let input = self.ending(attempt, last);
+        tracing::debug!(attempt = consort_agent::launch::allocation_name(id), ?input, "over");
         if let Input::Ended { .. } = input
             && !attempt.told_started
             && !attempt.gone_is_desired

@@ -49,7 +49,10 @@ impl Keeper {
             self.board.answered();
         }
         match answer {
-            Ok(job) => self.is_in_slurm(id, job),
+            Ok(job) => {
+                tracing::debug!(attempt = allocation_name(id), job, "submitted");
+                self.is_in_slurm(id, job);
+            }
             Err(Trouble::Refused(words)) => self.refuse(id, words),
             Err(trouble) => {
                 let straggles = match trouble {
