@@ -41,9 +41,9 @@ pub struct Making<'a> {
     pub shared: &'a Path,
 }
 
-/// Writes down how it ended.
-const ENDED: &str = r#"echo "$code ${cause:-exit}" > "$run/ended.new" && mv "$run/ended.new" "$run/ended"
-: > "$sign"
+/// Writes down how it ended. What cannot be written is no reason to fail: Slurm knows it too. (`:` would end the shell.)
+const ENDED: &str = r#"{ echo "$code ${cause:-exit}" > "$run/ended.new" && mv "$run/ended.new" "$run/ended"; } 2> /dev/null
+{ true > "$sign"; } 2> /dev/null
 "#;
 
 /// One word of a shell.
@@ -86,7 +86,7 @@ if ! mkdir "$run/begun"; then
     [ -d "$run/begun" ] && exit {BEGUN_BEFORE}
     exit {NO_FOLDER}
 fi
-: > "$sign"
+{{ true > "$sign"; }} 2> /dev/null
 "#
         );
         text += &self.srun();

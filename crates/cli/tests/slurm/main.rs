@@ -6,3 +6,4 @@ mod crash;
 mod daemon;
 mod faults;
 mod site;
+mod story;
