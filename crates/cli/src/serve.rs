@@ -11,7 +11,7 @@ use std::path::PathBuf;
 const EXAMPLES: &str = "\
 Examples:
   consort serve --world local --data-dir /srv/consort
-  consort serve --world slurm --slurm-partition gpu --slurm-shared /home/me/consort
+  consort serve --world slurm --slurm-partition gpu --slurm-shared /shared/consort
   consort serve --world slurm --slurm-partition gpu --slurm-rest unix:/run/slurmrestd/slurmrestd.sock
   consort serve --config consort.yaml
 
@@ -20,7 +20,7 @@ The file says the same as the flags, which win over it:
   data-dir: /srv/consort
   slurm:
     partition: gpu
-    shared: /home/me/consort
+    shared: /shared/consort
     on-drain: finish
 
 With Slurm, nodes, devices, features and switches are read from it; jobs run as

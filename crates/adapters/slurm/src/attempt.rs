@@ -187,6 +187,13 @@ impl Attempt {
         }
     }
 
+    /// Its waiting is counted from now.
+    pub fn waits_anew(&mut self) {
+        if let State::InSlurm { since, .. } = &mut self.state {
+            *since = Instant::now();
+        }
+    }
+
     /// It runs, everybody knows, and nobody wants anything else: only news can change that.
     pub fn is_settled(&self) -> bool {
         self.told_started && !self.gone_is_desired && !self.is_restless()

@@ -143,9 +143,15 @@ impl Census {
         }
         let there: BTreeSet<&str> = found.iter().map(|node| node.spec.name.as_str()).collect();
         for (name, member) in &mut self.members {
-            if !there.contains(name.as_str()) && !member.belief.fenced && !member.joining {
-                member.belief.fenced = true;
-                inputs.push(Input::NodeFenced(member.id));
+            if there.contains(name.as_str()) || member.belief.fenced || member.joining {
+                continue;
+            }
+            match member.holds(ours) {
+                true => {
+                    let gone = Condition::Closed("it is no longer in the partition".into());
+                    member.close(&gone, OnDrain::Move, &mut inputs);
+                }
+                false => member.fence(&mut inputs),
             }
         }
         inputs
@@ -172,9 +178,17 @@ impl Member {
             }
             _ => {}
         }
-        let holds = ours.range(DeviceId(self.first)..DeviceId(self.first + self.size())).next().is_some();
-        if found.spec.devices != self.spec.devices || (found.spec != self.spec && !holds) {
+        let holds = self.holds(ours);
+        if found.spec != self.spec && !holds {
             return self.fence(inputs); // and joins with the next look
+        }
+        if found.spec.devices != self.spec.devices {
+            // Its jobs still run there: they are moved first.
+            return self.close(
+                &Condition::Closed("its devices are others than before".into()),
+                OnDrain::Move,
+                inputs,
+            );
         }
         match (found.condition == Condition::Silent, self.belief.silent) {
             (true, false) => inputs.push(Input::NodeSilent(self.id)),
@@ -190,6 +204,10 @@ impl Member {
             inputs.push(Input::ForeignUse { node: self.id, shares: foreign.clone() });
             self.belief.foreign = foreign;
         }
+    }
+
+    fn holds(&self, ours: &BTreeSet<DeviceId>) -> bool {
+        ours.range(DeviceId(self.first)..DeviceId(self.first + self.size())).next().is_some()
     }
 
     fn fence(&mut self, inputs: &mut Vec<Input>) {
@@ -237,7 +255,8 @@ impl Member {
             let is_ours = |position: &u32| ours.contains(&DeviceId(self.first + position));
             let used = found.used.get(&group.kind).copied().unwrap_or(0);
             let held = positions.clone().filter(is_ours).count() as u32;
-            let foreign = used.saturating_sub(held);
+            // Where no processor is left, nothing can be started, whatever is free beside.
+            let foreign = if found.full { group.count } else { used.saturating_sub(held) };
             for position in positions.rev().filter(|position| !is_ours(position)).take(foreign as usize) {
                 shares[position as usize] = WHOLE;
             }

@@ -55,6 +55,8 @@ pub struct Found {
     pub address: String,
     /// Devices in anybody's hands, by kind.
     pub used: BTreeMap<String, u32>,
+    /// All its processors are in somebody's hands.
+    pub full: bool,
     /// What Slurm calls each kind that it has.
     pub resources: BTreeMap<String, (String, String)>,
 }
@@ -96,6 +98,7 @@ fn found(node: &Node, reading: &Reading) -> Found {
         condition: condition(node),
         address: if node.address.is_empty() { node.name.clone() } else { node.address.clone() },
         used,
+        full: node.cpus > 0 && node.alloc_cpus >= node.cpus,
         resources: resources.collect(),
     }
 }
@@ -119,10 +122,11 @@ fn devices(line: &str) -> Vec<Gres> {
 pub fn condition(node: &Node) -> Condition {
     // Asleep is not down: Slurm wakes it for whoever is sent there.
     let asleep = node.is(&["POWERED_DOWN", "POWER_DOWN", "POWERING_DOWN"]) && !node.is(&["POWER_DRAIN"]);
-    if node.is(&["DOWN", "ERROR", "FUTURE"]) || (node.is(&["UNKNOWN"]) && !asleep) {
+    if node.is(&["DOWN", "ERROR", "FUTURE"]) {
         return Condition::Down;
     }
-    if node.is(&["NOT_RESPONDING", "NO_RESPOND"]) && !asleep {
+    // A controller that has just been started does not know its nodes yet.
+    if node.is(&["NOT_RESPONDING", "NO_RESPOND", "UNKNOWN"]) && !asleep {
         return Condition::Silent;
     }
     const CLOSED: [(&str, &str); 8] = [

@@ -36,6 +36,9 @@ pub const BEGUN_BEFORE: i32 = 75;
 /// The status of a script that could not see its folder.
 pub const NO_FOLDER: i32 = 72;
 
+/// The status of a script whose `srun` came back before all workers had said that they were done.
+pub const LOST: i32 = 76;
+
 /// What comes of it, and what there is to say about that.
 pub fn judge(last: &LastWord, record: Option<&Record>, gone_is_desired: bool) -> (Outcome, Option<String>) {
     let job = last.job;
@@ -73,6 +76,9 @@ pub fn judge(last: &LastWord, record: Option<&Record>, gone_is_desired: bool) ->
             Some(Record { code, .. }) => (failed(*code, Cause::Exit), None),
             None if last.code == BEGUN_BEFORE => {
                 (Outcome::Stopped, said(format!("Slurm began job {job} a second time; it was not run twice")))
+            }
+            None if last.code == LOST => {
+                (Outcome::Stopped, said(format!("Slurm's job {job} lost workers before they were done")))
             }
             None if last.code == NO_FOLDER => (
                 failed(NO_FOLDER, Cause::NotRun),

@@ -35,8 +35,12 @@ impl Folder {
         DirBuilder::new().recursive(true).mode(0o755).create(shared).map_err(told)?;
         let shared = shared.canonicalize().map_err(told)?;
         let folder = Self { shared, owner };
-        for name in ["run", "signs", "logs"] {
-            folder.make(&folder.shared.join(name)).map_err(told)?;
+        // Ours, and open only as far as jobs of another user need it: whoever could write there could lead us astray.
+        let (through, into) = if owner.is_some() { (0o711, 0o1733) } else { (0o700, 0o700) };
+        for (name, mode) in [("run", through), ("logs", through), ("signs", into)] {
+            let path = folder.shared.join(name);
+            folder.make(&path).map_err(told)?;
+            fs::set_permissions(&path, Permissions::from_mode(mode)).map_err(told)?;
         }
         Ok(folder)
     }
@@ -46,11 +50,24 @@ impl Folder {
         &self.shared
     }
 
+    /// A folder of ours. One that is there already must be one, and no way to somewhere else.
     fn make(&self, path: &Path) -> io::Result<()> {
-        match DirBuilder::new().mode(0o700).create(path) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-            _ => self.hand_over(path),
+        match DirBuilder::new().mode(if self.owner.is_some() { 0o711 } else { 0o700 }).create(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                match fs::symlink_metadata(path)?.is_dir() {
+                    true => Ok(()),
+                    false => Err(io::Error::other(format!("{} is no folder", path.display()))),
+                }
+            }
+            made => made,
         }
+    }
+
+    /// A folder that jobs write to.
+    fn make_theirs(&self, path: &Path) -> io::Result<()> {
+        self.make(path)?;
+        fs::set_permissions(path, Permissions::from_mode(0o700))?;
+        self.hand_over(path)
     }
 
     fn hand_over(&self, path: &Path) -> io::Result<()> {
@@ -74,15 +91,16 @@ impl Folder {
 
     /// Where its own words go.
     pub fn log(&self, id: AllocationId) -> PathBuf {
-        self.of(id).join("batch.log")
+        self.of(id).join("out/batch.log")
     }
 
     /// Puts everything there that nodes need. The script that Slurm starts.
     pub fn write(&self, making: &Making<'_>) -> io::Result<String> {
         let (id, folder) = (making.allocation, self.of(making.allocation));
         self.make(&folder)?;
+        self.make_theirs(&folder.join("out"))?;
         if making.work.output.path.is_none() {
-            self.make(&self.shared.join("logs").join(id.ask.job.0.to_string()))?;
+            self.make_theirs(&self.shared.join("logs").join(id.ask.job.0.to_string()))?;
         }
         let task = making.task().map_err(io::Error::other)?;
         let batch = making.batch();
@@ -125,12 +143,12 @@ impl Folder {
 
     /// Whether it ever began.
     pub fn begun(&self, id: AllocationId) -> bool {
-        self.of(id).join("begun").is_dir()
+        self.of(id).join("out/begun").is_dir()
     }
 
     /// How it says that it ended.
     pub fn record(&self, id: AllocationId) -> Option<Record> {
-        let text = fs::read_to_string(self.of(id).join("ended")).ok()?;
+        let text = read_theirs(&self.of(id).join("out/ended"), 64)?;
         let (code, cause) = text.trim().split_once(' ')?;
         let (code, by_worker) = (code.parse().ok()?, cause != "srun");
         let cause = match cause {
@@ -143,15 +161,27 @@ impl Folder {
 
     /// Whoever has not begun yet is not to.
     pub fn stop(&self, id: AllocationId) {
-        let path = self.of(id).join("stop");
-        let _ = fs::write(&path, "").and_then(|()| self.hand_over(&path));
+        let _ = fs::write(self.of(id).join("stop"), "");
+    }
+
+    /// Whether it was told to go.
+    pub fn stopped(&self, id: AllocationId) -> bool {
+        self.of(id).join("stop").exists()
+    }
+
+    /// A network's file system may still believe that something is not there; making something there corrects it.
+    pub fn look_closely(&self, id: AllocationId) {
+        let path = self.of(id).join("out/.look");
+        let made = fs::File::options().write(true).create_new(true).open(&path);
+        if made.is_ok() {
+            let _ = fs::remove_file(path);
+        }
     }
 
     /// The last line of what Slurm and the script had to say.
     pub fn said(&self, id: AllocationId) -> Option<String> {
-        let text = fs::read(self.log(id)).ok()?;
-        let tail = String::from_utf8_lossy(&text[text.len().saturating_sub(4096)..]).into_owned();
-        let line = tail.lines().rev().find(|line| !line.trim().is_empty())?;
+        let text = read_theirs(&self.log(id), 1 << 20)?;
+        let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
         Some(line.trim().to_owned())
     }
 
@@ -178,4 +208,18 @@ impl Folder {
     pub fn remove(&self, id: AllocationId) {
         let _ = fs::remove_dir_all(self.of(id));
     }
+}
+
+/// The beginning of a file that somebody else wrote: a plain one, not a way to another, and never waited for.
+fn read_theirs(path: &Path, most: u64) -> Option<String> {
+    use rustix::fs::{Mode, OFlags};
+    use std::io::Read;
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = fs::File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = vec![];
+    file.take(most).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -255,7 +255,8 @@ impl Keeper {
     /// Where an attempt is that nobody has asked about before.
     fn state_of(&mut self, id: AllocationId) -> State {
         let now = Instant::now();
-        let job = self.found.remove(&id).or_else(|| self.folder.noted(id));
+        let found = self.found.remove(&id);
+        let job = self.folder.noted(id).or(found);
         if let Some(job) = job {
             return State::InSlurm { job, since: now, rows: Rows::default(), missing: 0 };
         }
@@ -297,7 +298,7 @@ impl Keeper {
 
     /// Looks at all nodes and all jobs.
     fn sweep(&mut self) {
-        let began = Instant::now();
+        let (began, was_silent) = (Instant::now(), self.sweep.is_silent());
         self.board.asks();
         let seen = self.engine.nodes().and_then(|nodes| Ok((nodes, self.engine.jobs()?)));
         self.sweep.done(began.elapsed(), seen.is_ok());
@@ -305,9 +306,12 @@ impl Keeper {
             Ok(seen) => seen,
             Err(trouble) => return self.board.silent(trouble.words()),
         };
-        self.board.answered();
         // In Slurm's order, so that ids are given in an order that people recognise.
         let found = cluster::find(&nodes, &self.setup.reading);
+        if found.is_empty() && !self.nodes.is_empty() {
+            return self.board.silent("it tells of no node in the partition");
+        }
+        self.board.answered();
         let mut ours: BTreeSet<DeviceId> =
             self.attempts.values().filter(|one| !one.done).flat_map(Attempt::devices).collect();
         ours.extend(self.just_freed.keys());
@@ -318,6 +322,12 @@ impl Keeper {
         }
         self.nodes = by_name(found);
         self.end_strays(&jobs);
+        if was_silent {
+            // What could not be seen was no waiting of Slurm's.
+            for attempt in self.attempts.values_mut() {
+                attempt.waits_anew();
+            }
+        }
         let ids: Vec<u64> = self.attempts.values().filter_map(Attempt::job).collect();
         self.absorb(&ids, &jobs);
         self.board.looked(began.elapsed(), self.nodes.len());

@@ -18,7 +18,8 @@
 //!
 //! Invariants: an attempt is in Slurm at most once, because its intent is written before it is submitted and its tag is
 //! looked for before it is submitted again; should Slurm run it twice all the same, the second run ends before the work
-//! begins. An attempt is reported ended only when Slurm says that nothing of it is left.
+//! begins. An attempt is reported ended only when all its workers have said how they ended, or when Slurm says that nothing
+//! of it is left.
 
 mod attempt;
 pub mod board;

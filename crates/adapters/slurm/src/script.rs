@@ -7,9 +7,9 @@
 //!                     script.0  the text of a script, by role
 //!                     hosts     a line for each rank, where ranks and Slurm's own order must agree
 //!                     intent    we are about to submit it        id     the number Slurm gave it
-//!                     begun/    it has begun, whoever says otherwise
 //!                     stop      it is to go; whoever has not begun yet does not
-//!                     failed.N  when and how rank N failed       ended  how it all ended
+//!                     out/      the jobs' own: begun/ (it has begun, whoever says otherwise), failed.N (when and how rank
+//!                               N failed), done.N (it did not), ended (how it all ended), batch.log (what Slurm and srun had to say)
 //! SHARED/signs/12.0.0#1         something happened: look at Slurm now
 //! ```
 //! For: nodes need nothing installed; all they must see is the shared folder.
@@ -17,7 +17,7 @@
 //! a node. Whatever was submitted is quoted, never evaluated.
 //! Never: runs an attempt twice: `mkdir begun` succeeds once, whatever Slurm does.
 
-use crate::ended::{BEGUN_BEFORE, NO_FOLDER};
+use crate::ended::{BEGUN_BEFORE, LOST, NO_FOLDER};
 use crate::layout::{Layout, Seat};
 use consort_agent::environment::port;
 use consort_agent::launch::{allocation_name, output_path};
@@ -42,7 +42,7 @@ pub struct Making<'a> {
 }
 
 /// Writes down how it ended. What cannot be written is no reason to fail: Slurm knows it too. (`:` would end the shell.)
-const ENDED: &str = r#"{ echo "$code ${cause:-exit}" > "$run/ended.new" && mv "$run/ended.new" "$run/ended"; } 2> /dev/null
+const ENDED: &str = r#"{ echo "$code ${cause:-exit}" > "$out/ended.new" && mv "$out/ended.new" "$out/ended"; } 2> /dev/null
 { true > "$sign"; } 2> /dev/null
 "#;
 
@@ -62,7 +62,20 @@ const MASKS: &[&str] = &[
 ];
 
 /// Variables that say where a shell is, not what its owner wants.
-const OF_A_SHELL: &[&str] = &["PWD", "OLDPWD", "SHLVL", "_", "HOSTNAME"];
+const OF_A_SHELL: &[&str] = &[
+    "PWD",
+    "OLDPWD",
+    "SHLVL",
+    "_",
+    "HOSTNAME",
+    "UID",
+    "EUID",
+    "PPID",
+    "SHELLOPTS",
+    "BASHOPTS",
+    "BASH_VERSINFO",
+    "IFS",
+];
 
 impl Making<'_> {
     fn run(&self) -> String {
@@ -74,7 +87,7 @@ impl Making<'_> {
         let name = allocation_name(self.allocation);
         let sign = self.shared.join("signs").join(&name).display().to_string();
         let mut text = format!(
-            "#!/bin/sh\n# Consort's job {}, attempt {}.\nrun={}\nsign={}\n",
+            "#!/bin/sh\n# Consort's job {}, attempt {}.\nrun={}\nsign={}\nout=\"$run/out\"\ntrap 'told=1' TERM\n",
             self.allocation.ask,
             self.allocation.attempt,
             quoted(&self.run()),
@@ -82,8 +95,8 @@ impl Making<'_> {
         );
         text += &format!(
             r#"if [ "${{SLURM_RESTART_COUNT:-0}}" != 0 ]; then exit {BEGUN_BEFORE}; fi
-if ! mkdir "$run/begun"; then
-    [ -d "$run/begun" ] && exit {BEGUN_BEFORE}
+if ! mkdir "$out/begun"; then
+    [ -d "$out/begun" ] && exit {BEGUN_BEFORE}
     exit {NO_FOLDER}
 fi
 {{ true > "$sign"; }} 2> /dev/null
@@ -91,15 +104,28 @@ fi
         );
         text += &self.srun();
         // A lone worker has told of its end itself, and it may have been heard by now.
-        text += "code=$?\nif [ -e \"$run/ended\" ] || [ ! -d \"$run\" ]; then exit 0; fi\n";
-        text += r#"first=$(cat "$run"/failed.* 2>/dev/null | sort -n | head -n 1)
+        text += "code=$?\nif [ -e \"$out/ended\" ] || [ ! -d \"$out\" ]; then exit \"$code\"; fi\n";
+        // `srun` may come back content although a node was lost: success is what all workers say.
+        let _ = write!(
+            text,
+            r#"tries=0
+while [ "$code" = 0 ] && [ "$(ls "$out" | grep -c '^done\.')" -lt {} ]; do
+    tries=$((tries + 1))
+    [ "$tries" -gt 20 ] && exit {LOST}
+    sleep 0.2
+done
+"#,
+            self.layout.seats.len()
+        );
+        text += r#"first=$(cat "$out"/failed.* 2>/dev/null | sort -n | head -n 1)
 if [ -n "$first" ]; then
     set -- $first
     code=$2 cause=$3
 elif [ "$code" != 0 ]; then
     cause=srun
 fi
-if [ "$code" != 0 ] && grep -qiE 'oom.kill|out of memory' "$run/batch.log" 2>/dev/null; then cause=out-of-memory; fi
+if [ -n "$told" ] && [ ! -e "$run/stop" ]; then exit "$code"; fi
+if [ "$code" != 0 ] && grep -qiE 'oom.kill|out of memory' "$out/batch.log" 2>/dev/null; then cause=out-of-memory; fi
 "#;
         text += ENDED;
         text += "exit \"$code\"\n";
@@ -153,8 +179,9 @@ if [ "$code" != 0 ] && grep -qiE 'oom.kill|out of memory' "$run/batch.log" 2>/de
 
     /// The script of every worker; in words why there can be none.
     pub fn task(&self) -> Result<String, String> {
-        let mut text = format!("run={}\n", quoted(&self.run()));
-        text += r#"failed() { echo "$(date +%s%N) $1 $2" > "$run/failed.$RANK"; exit "$1"; }
+        let mut text = self.inherited();
+        let _ = writeln!(text, "run={}\nout=\"$run/out\"", quoted(&self.run()));
+        text += r#"failed() { echo "$(date +%s%N) $1 $2" > "$out/failed.$RANK"; exit "$1"; }
 seat() { RANK=$1 LOCAL_RANK=$2 LOCAL_WORLD_SIZE=$3 GROUP_RANK=$4 role=$5 ROLE_RANK=$6 ROLE_WORLD_SIZE=$7 first=$8 devices=$9; }
 "#;
         text += "case \"$SLURMD_NODENAME:$SLURM_LOCALID\" in\n";
@@ -182,11 +209,13 @@ exec >> "$log" 2>&1 < /dev/null
             quoted(&self.work.workdir)
         );
         text += r#"command -v -- "$program" > /dev/null 2>&1 || { echo "consort: $program does not exist or cannot be executed on $SLURMD_NODENAME"; failed 127 not-run; }
-trap : HUP INT QUIT USR1 USR2 ALRM TERM
+trap : HUP INT QUIT USR1 USR2 ALRM
+trap 'told=1' TERM
 [ -e "$run/stop" ] && exit 143
 "$@"
 code=$?
 [ "$code" = 0 ] || [ -e "$run/stop" ] || failed "$code" exit
+[ "$code" = 0 ] && { true > "$out/done.$RANK"; } 2> /dev/null
 "#;
         if self.layout.seats.len() == 1 {
             text += &self.hand_over();
@@ -201,10 +230,10 @@ code=$?
     /// whoever waits for its devices waits for the next round.
     fn hand_over(&self) -> String {
         let sign = self.shared.join("signs").join(allocation_name(self.allocation)).display().to_string();
-        let mut text = format!("if [ \"$code\" = 0 ]; then\nsign={}\n", quoted(&sign));
+        let mut text = format!("if [ \"$code\" = 0 ] && [ -z \"$told\" ]; then\nsign={}\n", quoted(&sign));
         text += ENDED;
         text += r#"heard=0
-while [ -e "$run/ended" ] && [ "$heard" -lt 15 ]; do
+while [ -e "$out/ended" ] && [ "$heard" -lt 15 ]; do
     sleep 0.02
     heard=$((heard + 1))
 done
@@ -246,18 +275,18 @@ fi
         text
     }
 
+    /// What the submitter had around them: first, so that everything else wins.
+    fn inherited(&self) -> String {
+        let mut text = "unset SLURM_JWT\n".to_owned();
+        for (name, value) in self.work.inherited.iter().filter(|(name, _)| !is_given(name) && is_name(name)) {
+            export(&mut text, name, value);
+        }
+        text
+    }
+
     fn environment(&self) -> Result<String, String> {
         let stage = &self.spec.stages[usize::from(self.allocation.ask.stage)];
         let mut text = String::new();
-        let is_ours = |name: &str| {
-            name.starts_with("SLURM")
-                || name.starts_with("CONSORT_")
-                || MASKS.contains(&name)
-                || OF_A_SHELL.contains(&name)
-        };
-        for (name, value) in self.work.inherited.iter().filter(|(name, _)| !is_ours(name) && is_name(name)) {
-            export(&mut text, name, value);
-        }
         let ask = self.allocation.ask;
         let size = self.layout.seats.len();
         let (address, port) = (&self.addresses[0], port(self.allocation));
@@ -302,7 +331,7 @@ export OMPI_COMM_WORLD_LOCAL_RANK=$LOCAL_RANK OMPI_COMM_WORLD_LOCAL_SIZE=$LOCAL_
         if let Some(seat) = self.layout.seats.first().filter(|seat| seat.cpus > 0 && !has_threads) {
             export(&mut text, "OMP_NUM_THREADS", &seat.cpus.to_string());
         }
-        for (name, value) in self.work.env.iter().filter(|(name, _)| !is_ours(name) && is_name(name)) {
+        for (name, value) in self.work.env.iter().filter(|(name, _)| !is_given(name) && is_name(name)) {
             export(&mut text, name, value);
         }
         let tasks = match stage.form {
@@ -401,7 +430,11 @@ export CONSORT_DEVICES
         // Names that a shell cannot have as variables.
         let odd: Vec<String> = (self.work.inherited.iter().chain(&self.work.env))
             .filter(|(name, value)| {
-                !is_name(name) && !name.is_empty() && !name.contains(['=', '\0']) && !value.contains('\0')
+                !is_name(name)
+                    && !is_given(name)
+                    && !name.is_empty()
+                    && !name.contains(['=', '\0'])
+                    && !value.contains('\0')
             })
             .map(|(name, value)| quoted(&format!("{name}={value}")))
             .collect();
@@ -412,10 +445,25 @@ export CONSORT_DEVICES
     }
 }
 
-/// Whether a shell can have a variable of this name.
+/// Words that Slurm, the shell or we ourselves say, and nobody else.
+fn is_given(name: &str) -> bool {
+    name.starts_with("SLURM")
+        || name.starts_with("CONSORT_")
+        || MASKS.contains(&name)
+        || OF_A_SHELL.contains(&name)
+}
+
+/// Variables of the script itself: who submits one of that name gets it past the shell.
+const OURS: &[&str] = &[
+    "run", "out", "sign", "role", "first", "devices", "log", "code", "cause", "program", "shell", "position",
+    "heard", "told",
+];
+
+/// Whether the script's shell can have a variable of this name for the worker.
 fn is_name(name: &str) -> bool {
     let mut letters = name.bytes();
-    letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+    !OURS.contains(&name)
+        && letters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
         && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == b'_')
 }
 

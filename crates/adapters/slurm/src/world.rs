@@ -101,7 +101,9 @@ impl SlurmWorld {
     pub fn clear_all_but(&mut self, desired: impl IntoIterator<Item = AllocationId>) {
         let (gone, all_gone) = channel::<()>();
         self.send(Message::Clear(desired.into_iter().collect(), gone));
-        let _ = all_gone.recv(); // nobody sends: the other end is dropped when it is done
+        // Nobody sends: the other end is dropped when it is done. What Slurm cannot put away for so long is its own trouble;
+        // its devices show as foreign use.
+        let _ = all_gone.recv_timeout(Duration::from_secs(60));
     }
 
     /// Ends all work and waits until it is gone. Nothing is forgotten: a world that is opened later, and told that it is

@@ -164,7 +164,7 @@ pub fn serve(daemon: &Daemon, flags: &Flags) -> Result<(), Failure> {
             "give --slurm-partition; `sinfo` lists them",
         )
     })?;
-    let place = |text: &String| Place::parse(text).map_err(|words| Failure::Request(words));
+    let place = |text: &String| Place::parse(text).map_err(Failure::Request);
     let token = Token {
         user: flags.slurm_user.clone().or_else(user).unwrap_or_default(),
         file: flags.slurm_token_file.clone(),

@@ -69,6 +69,11 @@ impl Site {
         submitted.unwrap_or_else(|error| panic!("{job}: {error}")).id
     }
 
+    /// Everything that happened.
+    pub fn story(&self) -> String {
+        self.said(&["events", "--from", "0", "--limit", "1000"])
+    }
+
     /// What `explain` says of a job.
     pub fn explained(&self, id: u64) -> String {
         self.said(&["explain", &id.to_string()])

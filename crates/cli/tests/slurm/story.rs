@@ -89,13 +89,43 @@ fn a_day_in_the_life_of_a_cluster() {
 fn pausing_cancelling_grace_and_limits() {
     let site = Site::up();
     let ledger = site.path("ledger");
+    graceful(&site, &ledger);
+}
+
+#[test]
+fn the_same_through_slurmrestd() {
+    let mut site = Site::by_rest();
+    site.start();
+    let ledger = site.cluster.folder().join("work/ledger");
+    graceful(&site, &ledger);
+}
+
+/// What is stopped with the daemon begins again with the next one, and it is nobody's fault.
+#[test]
+fn work_that_is_stopped_with_the_daemon_begins_again() {
+    let mut site = Site::up();
+    let job = site.submit_sh("a100", 1, "[ $CONSORT_ATTEMPT -gt 1 ] || sleep 300");
+    let wide = site.submit(json!({"kind": "mi300", "workers": 3, "workdir": "/", "run": "[ $CONSORT_ATTEMPT -gt 1 ] || sleep 300"}));
+    site.until_state(job, &["running"]);
+    site.until_state(wide, &["running"]);
+    let _ = site.client().unwrap().shutdown(consort_api::shapes::Workers::Stop);
+    site.wait();
+    assert_eq!(site.cluster.run("squeue", &["-h"]), "", "nothing is left");
+    site.start();
+    for id in [job, wide] {
+        let shown = site.until_state(id, &["succeeded"]);
+        assert_eq!(shown["attempts"], 2, "{}", site.story());
+    }
+}
+
+fn graceful(site: &Site, ledger: &std::path::Path) {
     let text = format!(
         "trap 'echo asked >> {0}; exit 9' USR1; echo up >> {0}; while :; do sleep 0.05; done",
         ledger.display()
     );
-    let said = || std::fs::read_to_string(&ledger).unwrap_or_default();
+    let said = || std::fs::read_to_string(ledger).unwrap_or_default();
     let job = site.submit(
-        json!({"kind": "a100", "workdir": "/", "grace": {"signal": "USR1", "time": "20s"}, "run": text}),
+        json!({"kind": "a100", "workdir": "/", "grace": {"signal": "USR1", "span": "20s"}, "run": text}),
     );
     until("the worker", || said().contains("up").then_some(()));
     let told = site.explained(job);
@@ -110,7 +140,7 @@ fn pausing_cancelling_grace_and_limits() {
     assert_eq!(said(), "up\nasked\nup\nasked\n");
 
     // Whoever does not go when asked is made to.
-    let stubborn = site.submit(json!({"kind": "a100", "workdir": "/", "grace": {"time": "1s"}, "run": "trap '' TERM; while :; do sleep 0.05; done"}));
+    let stubborn = site.submit(json!({"kind": "a100", "workdir": "/", "grace": {"span": "1s"}, "run": "trap '' TERM; while :; do sleep 0.05; done"}));
     site.until_state(stubborn, &["running"]);
     site.said(&["cancel", &stubborn.to_string()]);
     site.until_state(stubborn, &["cancelled"]);
@@ -144,7 +174,7 @@ fn jobs_of_others_are_respected() {
     site.until_state(fits, &["succeeded"]);
     let wide = site.submit_sh("a100", 4, "true");
     let told = site.explained(wide);
-    assert!(told.contains("others"), "{told}");
+    assert!(told.contains("7 in use by somebody else"), "{told}");
     site.cluster.run("scancel", &[&one]);
     site.until_state(wide, &["succeeded"]);
     site.cluster.run("scancel", &[&other]);

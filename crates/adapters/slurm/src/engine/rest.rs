@@ -13,7 +13,7 @@ use crate::shapes::{Answer, Job, Node};
 use crate::submission::Submission;
 use socket::Socket;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 use ureq::Agent;
 use ureq::config::Config;
@@ -32,6 +32,10 @@ const LIMIT: u64 = 1 << 30;
 const VERSIONS: std::ops::RangeInclusive<u32> = 36..=45;
 /// So many jobs are looked at one by one; for more, all are listed.
 const FEW: usize = 8;
+
+/// What is said of a token that is none.
+const NO_TOKEN: &str =
+    "slurmrestd does not take the token: get one with `scontrol token` and put it into SLURM_JWT or a file";
 
 /// Where slurmrestd is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -173,16 +177,24 @@ impl Rest {
         let (status, bytes) = self.call("GET", "ping", None)?;
         match status {
             404 => Ok(None),
-            401 | 403 => Err(Trouble::Refused("slurmrestd does not take the token: get one with `scontrol token` and put it into SLURM_JWT or a file".into())),
+            401 | 403 => Err(Trouble::Refused(NO_TOKEN.into())),
             // A version that is not loaded is answered with a complaint about the path.
             400..=499 => Ok(None),
             _ => match Answer::read(&bytes) {
-                Ok(answer) if (200..300).contains(&status) && !answer.meta.slurm.release.is_empty() => Ok(Some(answer)),
+                Ok(answer) if (200..300).contains(&status) && !answer.meta.slurm.release.is_empty() => {
+                    Ok(Some(answer))
+                }
                 Ok(answer) => match answer.errors.first() {
+                    // What it says when the controller does not take the token.
+                    Some(first) if self.token.read()?.is_some() && first.error == "Unspecified error" => {
+                        Err(Trouble::Refused(NO_TOKEN.into()))
+                    }
                     Some(first) => Err(Trouble::Away(first.words())),
                     None => Ok(None),
                 },
-                Err(words) if status >= 500 => Err(Trouble::Away(format!("slurmrestd answers {status}: {words}"))),
+                Err(words) if status >= 500 => {
+                    Err(Trouble::Away(format!("slurmrestd answers {status}: {words}")))
+                }
                 Err(_) => Ok(None),
             },
         }
@@ -240,6 +252,12 @@ impl Rest {
             },
         }
     }
+}
+
+/// Whether Slurm says that there is no such job.
+fn is_unknown(words: &str) -> bool {
+    let words = words.to_lowercase();
+    words.contains("invalid job id") || words.contains("unknown job") || words.contains("unable to find job")
 }
 
 /// Whether anything was done can only be told for connections that never came about.
@@ -312,7 +330,8 @@ impl Engine for Rest {
         for id in ids {
             match self.ask("GET", &format!("job/{id}"), None) {
                 Ok(answer) => all.extend(answer.jobs().map_err(Trouble::Away)?),
-                Err(Trouble::Refused(_)) => {} // Slurm does not know it any more
+                // Slurm does not know it any more; anything else is no answer about it.
+                Err(Trouble::Refused(words)) if is_unknown(&words) => {}
                 Err(trouble) => return Err(trouble),
             }
         }
@@ -336,7 +355,7 @@ impl Engine for Rest {
     }
 
     fn signal(&mut self, id: u64, signal: i32) -> Result<(), Trouble> {
-        self.ask("DELETE", &format!("job/{id}?signal={signal}"), None).map(drop)
+        self.ask("DELETE", &format!("job/{id}?signal={signal}&flags=FULL_STEPS_ONLY"), None).map(drop)
     }
 
     fn cancel(&mut self, id: u64) -> Result<(), Trouble> {
@@ -346,14 +365,6 @@ impl Engine for Rest {
     fn straggles(&self) -> Duration {
         STRAGGLES
     }
-}
-
-/// Where slurmrestd listens when nobody says.
-pub fn usual_socket() -> Option<&'static Path> {
-    ["/run/slurmrestd/slurmrestd.socket", "/run/slurmrestd/slurmrestd.sock", "/var/run/slurmrestd.sock"]
-        .map(Path::new)
-        .into_iter()
-        .find(|path| path.exists())
 }
 
 #[cfg(test)]

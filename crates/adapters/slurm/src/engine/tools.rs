@@ -3,7 +3,7 @@
 //! For: every site has them, whatever else it has.
 //! Promises: what others wrote (names, comments) cannot pass for something else: nodes are read as JSON, jobs of our own
 //! user in columns of fixed width. A submission holds a lock until Slurm has answered it, and keeps it if we die.
-//! Never: leaves a tool running that takes too long, except a submission: that one is waited for.
+//! Never: leaves a tool running that takes too long.
 
 use super::{About, Engine, Trouble, unusable, version};
 use crate::shapes::{Answer, Job, Node};
@@ -17,6 +17,9 @@ use std::time::{Duration, Instant};
 
 /// How long a tool may take. They give up themselves, mostly sooner.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The same for a submission; `sbatch` tries for long where Slurm has no room for more jobs.
+const SUBMISSION: Duration = Duration::from_secs(90);
 
 /// Columns of `squeue`, and how wide they are.
 const COLUMNS: [(&str, usize); 7] = [
@@ -90,7 +93,7 @@ impl Tools {
     fn ping(&self) -> Result<(), Trouble> {
         let mut command = self.command("scontrol");
         command.arg("ping");
-        let output = finish("scontrol", command, Some(PATIENCE))?;
+        let output = finish("scontrol", command, PATIENCE)?;
         let told = String::from_utf8_lossy(&output.stdout);
         if told.lines().any(|line| line.trim_end().ends_with(" UP") || line.contains(" UP ")) {
             return Ok(());
@@ -111,7 +114,7 @@ impl Tools {
     fn run(&self, tool: &str, arguments: &[&str], more: &[String]) -> Result<String, Trouble> {
         let mut command = self.command(tool);
         command.args(arguments).args(more);
-        let output = finish(tool, command, Some(PATIENCE))?;
+        let output = finish(tool, command, PATIENCE)?;
         judge(tool, &output)
     }
 
@@ -132,8 +135,8 @@ impl Engine for Tools {
     fn nodes(&mut self) -> Result<Vec<Node>, Trouble> {
         // Since 23.02 `sinfo --json` tells of groups of nodes, and `scontrol` can tell of nodes.
         let told = match version(&self.about.release) >= Some((23, 2)) {
-            true => self.run("scontrol", &["show", "nodes", "--json"], &[])?,
-            false => self.run("sinfo", &["--json"], &[])?,
+            true => self.run("scontrol", &["-a", "show", "nodes", "--json"], &[])?,
+            false => self.run("sinfo", &["-a", "--json"], &[])?,
         };
         Answer::read(told.as_bytes()).and_then(Answer::nodes).map_err(Trouble::Away)
     }
@@ -148,7 +151,7 @@ impl Engine for Tools {
     }
 
     fn partitions(&mut self) -> Result<Vec<String>, Trouble> {
-        let told = self.run("scontrol", &["show", "partition", "-o"], &[])?;
+        let told = self.run("scontrol", &["-a", "show", "partition", "-o"], &[])?;
         let name =
             |line: &str| Some(line.split_whitespace().next()?.strip_prefix("PartitionName=")?.to_owned());
         Ok(told.lines().filter_map(name).collect())
@@ -179,7 +182,10 @@ impl Engine for Tools {
             }
         }
         self.aim(&mut command);
-        let output = finish("sbatch", command, None)?;
+        let output = finish("sbatch", command, SUBMISSION).map_err(|trouble| match trouble {
+            Trouble::Away(words) => Trouble::Unclear(words),
+            other => other,
+        })?;
         let told = judge("sbatch", &output)?;
         let id = told.trim().split(';').next().and_then(|id| id.parse().ok());
         id.ok_or_else(|| Trouble::Unclear(format!("sbatch answered {:?} instead of a number", told.trim())))
@@ -199,7 +205,7 @@ impl Engine for Tools {
 }
 
 /// Waits for a tool; one that takes too long is ended.
-fn finish(tool: &str, mut command: Command, patience: Option<Duration>) -> Result<Output, Trouble> {
+fn finish(tool: &str, mut command: Command, patience: Duration) -> Result<Output, Trouble> {
     let spawned = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut child = spawned.map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => {
@@ -207,9 +213,6 @@ fn finish(tool: &str, mut command: Command, patience: Option<Duration>) -> Resul
         }
         _ => Trouble::Away(format!("{tool} cannot be started: {error}")),
     })?;
-    let Some(patience) = patience else {
-        return child.wait_with_output().map_err(|error| Trouble::Unclear(format!("{tool}: {error}")));
-    };
     let readers = (drain(child.stdout.take()), drain(child.stderr.take()));
     let status = wait(&mut child, patience);
     let text = |reader: std::thread::JoinHandle<Vec<u8>>| reader.join().unwrap_or_default();

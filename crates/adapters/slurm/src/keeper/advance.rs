@@ -7,6 +7,7 @@
 use super::Keeper;
 use crate::attempt::{Attempt, Leaving, Rows, Sight, State, speaker};
 use crate::ended::{LastWord, judge};
+use crate::engine::Trouble;
 use crate::shapes::Job;
 use consort_agent::words;
 use consort_types::{AllocationId, Cause, Input, Outcome};
@@ -16,7 +17,7 @@ use std::time::{Duration, Instant};
 /// Slurm may be slow to forget, and quick to answer before it has read its own state.
 const MISSING: u32 = 2;
 /// How long a reason may stand that will not go away by itself; Slurm's first ones are often premature.
-const HOPELESS: Duration = Duration::from_secs(3);
+const HOPELESS: Duration = Duration::from_secs(10);
 /// How often Slurm is told again to end what does not end.
 const AGAIN: Duration = Duration::from_secs(5);
 
@@ -138,7 +139,7 @@ impl Keeper {
         if attempt.leaving.is_none() {
             let now = Instant::now();
             attempt.refused = refused;
-            attempt.leaving = Some(Leaving { since: now, asked: Some(now - AGAIN), cancelled: None });
+            attempt.leaving = Some(Leaving { since: now, asked: Some(now), cancelled: None });
             attempt.grace.span = consort_types::Span::ZERO;
         }
     }
@@ -168,15 +169,16 @@ impl Keeper {
         let is_up = rows.sight() == Some(Sight::Up);
         if leaving.asked.is_none() {
             self.folder.stop(id);
-            leaving.asked = Some(now);
             let signal = attempt.grace.signal;
             // One that has gone meanwhile is seen at the next look.
             let asked = match is_up {
                 true => self.engine.signal(job, signal),
                 false => self.engine.cancel(job),
             };
-            if let Err(trouble) = asked {
-                tracing::debug!(job, %trouble, "not asked to go");
+            // A request that nobody heard is made again; one that was refused is about something that has gone.
+            match asked {
+                Ok(()) | Err(Trouble::Refused(_)) => leaving.asked = Some(now),
+                Err(trouble) => tracing::debug!(job, %trouble, "not asked to go"),
             }
             return;
         }
@@ -220,7 +222,13 @@ impl Keeper {
 
     fn ending(&self, attempt: &Attempt, last: Option<LastWord>) -> Input {
         let id = attempt.id;
-        let record = self.folder.record(id);
+        let mut record = self.folder.record(id);
+        if record.is_none() {
+            self.folder.look_closely(id);
+            record = self.folder.record(id);
+        }
+        // Told to go by us or by a daemon before us.
+        let was_told = attempt.gone_is_desired || self.folder.stopped(id);
         let done = record.as_ref().is_some_and(|record| record.code == 0);
         let refused = attempt.refused.as_ref().filter(|_| !attempt.told_started && !done);
         if let Some(words) = refused
@@ -229,7 +237,7 @@ impl Keeper {
             return Input::StartRefused { allocation: id, why: printable(words) };
         }
         let Some(last) = last else { return Input::over(id, Outcome::Stopped) };
-        let (outcome, why) = judge(&last, record.as_ref(), attempt.gone_is_desired);
+        let (outcome, why) = judge(&last, record.as_ref(), was_told);
         let said = || self.folder.said(id).map_or(String::new(), |line| format!(" ({line})"));
         if let Some(record) =
             record.as_ref().filter(|record| !record.by_worker && why.is_none() && record.code != 0)
@@ -305,7 +313,7 @@ fn hopeless(word: &str) -> bool {
         "launch_failed_requeued_held",
     ];
     words.contains(&word)
-        || word.starts_with("ReqNodeNotAvail")
+        || (word.starts_with("ReqNodeNotAvail") && (word.contains("Unavail") || word.contains("maintenance")))
         || word.starts_with("Assoc")
         || word.starts_with("QOSMax")
 }

@@ -25,6 +25,8 @@ pub(crate) struct Known {
 
 /// How soon a submission is tried again that nobody answered.
 const AGAIN: Duration = Duration::from_secs(1);
+/// How long one may still be under way of which nobody knows whether it arrived.
+const UNCLEAR: Duration = Duration::from_secs(12);
 /// What Slurm's own time limit is longer than the job's, so that ours is the one that counts.
 const LATER: u64 = 120;
 
@@ -56,7 +58,7 @@ impl Keeper {
             Err(Trouble::Refused(words)) => self.refuse(id, words),
             Err(trouble) => {
                 let straggles = match trouble {
-                    Trouble::Unclear(_) => self.engine.straggles(),
+                    Trouble::Unclear(_) => self.engine.straggles().max(UNCLEAR),
                     _ => Duration::ZERO,
                 };
                 tracing::warn!(attempt = allocation_name(id), %trouble, "not submitted");

@@ -66,7 +66,7 @@ impl House {
         more: &[(&str, &str)],
     ) -> (Done, String, BTreeMap<String, String>) {
         let run = self.folder.path().join("run/3.0.0#2");
-        std::fs::create_dir_all(&run).unwrap();
+        std::fs::create_dir_all(run.join("out")).unwrap();
         let file = run.join("task.sh");
         std::fs::write(&file, self.with(|making| making.task().unwrap())).unwrap();
         for (role, text) in self.with(|making| making.scripts()) {
@@ -169,7 +169,7 @@ fn workers_with_several_devices_see_their_own() {
 #[test]
 fn failures_are_written_down() {
     let said = |house: &House| {
-        std::fs::read_to_string(house.folder.path().join("run/3.0.0#2/failed.0")).unwrap_or_default()
+        std::fs::read_to_string(house.folder.path().join("run/3.0.0#2/out/failed.0")).unwrap_or_default()
     };
     let house = House::new(program(&["sh", "-c", "exit 3"]));
     assert_eq!(house.task("n1", 0, &[]).0.status.code(), Some(3));
@@ -205,14 +205,14 @@ fn scripts_with_and_without_an_interpreter() {
 fn a_job_begins_once_and_the_first_to_fail_speaks_for_all() {
     let house = House::new(program(&["true"]));
     let run = house.folder.path().join("run/3.0.0#2");
-    std::fs::create_dir_all(&run).unwrap();
+    std::fs::create_dir_all(run.join("out")).unwrap();
     std::fs::create_dir(house.folder.path().join("signs")).unwrap();
     let bin = house.folder.path().join("bin");
     std::fs::create_dir(&bin).unwrap();
     let srun = bin.join("srun");
     std::fs::write(
         &srun,
-        "#!/bin/sh\necho '200 143 exit' > $RUN/failed.0; echo '100 4 exit' > $RUN/failed.1; exit 143\n",
+        "#!/bin/sh\necho '200 143 exit' > $RUN/out/failed.0; echo '100 4 exit' > $RUN/out/failed.1; exit 143\n",
     )
     .unwrap();
     std::fs::set_permissions(&srun, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
@@ -226,7 +226,7 @@ fn a_job_begins_once_and_the_first_to_fail_speaks_for_all() {
     };
     assert_eq!(start("1"), Some(BEGUN_BEFORE), "Slurm began it anew");
     assert_eq!(start("0"), Some(4));
-    assert_eq!(std::fs::read_to_string(run.join("ended")).unwrap(), "4 exit\n");
+    assert_eq!(std::fs::read_to_string(run.join("out/ended")).unwrap(), "4 exit\n");
     assert!(house.folder.path().join("signs/3.0.0#2").exists());
     assert_eq!(start("0"), Some(BEGUN_BEFORE), "a second job of the same attempt");
     std::fs::remove_dir_all(&run).unwrap();

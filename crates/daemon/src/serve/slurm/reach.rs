@@ -7,6 +7,7 @@ use consort_slurm::engine::rest::Rest;
 use consort_slurm::engine::tools::Tools;
 use consort_slurm::engine::{About, Engine, Trouble};
 use consort_slurm::topology::Topology;
+use rustix::fs::{FlockOperation, flock};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -18,7 +19,11 @@ pub fn reach(slurm: &Slurm, folder: &Folder) -> Result<(Box<dyn Engine>, Vec<Str
         return Ok((Box::new(tools), vec![]));
     };
     match Rest::probe(place, slurm.token.clone()) {
-        Ok(rest) => Ok((Box::new(rest), vec![])),
+        Ok(rest) => {
+            // A submission of a daemon before us, by the tools, may still be under way.
+            let _ = std::fs::File::create(&lock).map(|file| flock(file, FlockOperation::LockExclusive));
+            Ok((Box::new(rest), vec![]))
+        }
         // What was refused was understood: another way would only hide it.
         Err(Trouble::Refused(words)) => Err(Fault::new(words, "mend it, or leave out --slurm-rest")),
         Err(trouble) => match Tools::probe(&slurm.tools, &lock) {

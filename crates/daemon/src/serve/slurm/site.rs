@@ -74,7 +74,7 @@ impl Site for SlurmSite {
         };
         lines.push(("REST".into(), rest));
         // With a lock of its own: the daemon holds the one that submissions use.
-        let lock = std::env::temp_dir().join(format!("consort-probe-{}", std::process::id()));
+        let lock = self.log_dir.with_file_name("probing");
         lines.push((
             "tools".into(),
             answers(Tools::probe(&self.slurm.tools, &lock).map(|tools| Box::new(tools) as _)),
