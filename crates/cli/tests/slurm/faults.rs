@@ -39,7 +39,20 @@ fn a_controller_that_is_restarted_loses_nothing() {
     site.cluster.start_controller();
     site.until_state(late, &["succeeded"]);
     std::fs::write(&go, "").unwrap();
-    site.until_state(runs, &["succeeded"]);
+    let began = Instant::now();
+    eventually("its end", || {
+        let shared =
+            std::process::Command::new("ls").arg("-lR").arg(site.data().join("slurm")).output().unwrap();
+        let shared = String::from_utf8_lossy(&shared.stdout).into_owned();
+        let queue = site.cluster.run("squeue", &["-t", "all"]);
+        assert!(
+            began.elapsed() < Duration::from_secs(40),
+            "{}\n{queue}\n{shared}\n{}",
+            site.story(),
+            site.log()
+        );
+        (site.json(&["show", &runs.to_string(), "--json"])["state"] == "succeeded").then_some(())
+    });
     assert_eq!((attempts(&site, runs), attempts(&site, late)), (1, 1), "{}", site.story());
     assert!(!site.said(&["status"]).contains("Slurm has not answered"));
 }

@@ -110,7 +110,7 @@ fn work_that_is_stopped_with_the_daemon_begins_again() {
     site.until_state(wide, &["running"]);
     let _ = site.client().unwrap().shutdown(consort_api::shapes::Workers::Stop);
     site.wait();
-    assert_eq!(site.cluster.run("squeue", &["-h"]), "", "nothing is left");
+    until("nothing to be left", || site.cluster.run("squeue", &["-h"]).is_empty().then_some(()));
     site.start();
     for id in [job, wide] {
         let shown = site.until_state(id, &["succeeded"]);

@@ -162,11 +162,11 @@ impl Keeper {
         if job == 0 || self.sweep.is_silent() {
             return;
         }
+        let is_up = attempt.told_started || rows.sight() == Some(Sight::Up) || self.folder.begun(id);
         // Nothing is known of it yet: the next look tells whether there is anybody to ask.
-        if rows.sight().is_none() && leaving.since.elapsed() < Duration::from_secs(1) {
+        if !is_up && rows.sight().is_none() && leaving.since.elapsed() < Duration::from_secs(1) {
             return;
         }
-        let is_up = rows.sight() == Some(Sight::Up);
         if leaving.asked.is_none() {
             self.folder.stop(id);
             let signal = attempt.grace.signal;
