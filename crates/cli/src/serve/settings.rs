@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_whole_file() {
-        let text = "world: slurm\ndata-dir: /srv/c\nlisten: 127.0.0.1:0\nslurm:\n  partition: gpu\n  rest: unix:/x\n  cpus: no\n  poll: 5s\n  memory-per-device: 8GiB\n";
+        let text = "world: slurm\ndata-dir: /srv/c\nlisten: 127.0.0.1:0\nslurm:\n  partition: gpu\n  rest: unix:/x\n  cpus: false\n  poll: 5s\n  memory-per-device: 8GiB\n";
         let settings = parsed(text).unwrap();
         assert_eq!(settings.world.as_deref(), Some("slurm"));
         assert_eq!(settings.slurm.slurm_partition.as_deref(), Some("gpu"));
