@@ -27,8 +27,19 @@ pub struct Record {
     pub code: i32,
     /// What kind of failure it was, as far as it could tell.
     pub cause: Cause,
-    /// A worker said so; otherwise only `srun` did.
-    pub by_worker: bool,
+    /// Who says so.
+    pub teller: Teller,
+}
+
+/// Who says how it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Teller {
+    /// The first worker that failed, or all of them.
+    Worker,
+    /// `srun`, before any worker began.
+    Srun,
+    /// `srun`, after workers had begun of which none said anything: they were lost.
+    Nobody,
 }
 
 /// The status of a script that found that it had begun before.
@@ -70,6 +81,9 @@ pub fn judge(last: &LastWord, record: Option<&Record>, gone_is_desired: bool) ->
         }
         _ => match record {
             Some(Record { cause: Cause::OutOfMemory, .. }) => out_of_memory(job),
+            Some(Record { teller: Teller::Nobody, .. }) => {
+                (Outcome::Stopped, said(format!("Slurm's job {job} lost its workers")))
+            }
             Some(Record { cause: Cause::NotRun, code, .. }) => (failed(*code, Cause::NotRun), None),
             // Signals that a worker died of look like this to a shell.
             Some(Record { code: code @ 129..=192, .. }) => (failed(*code, Cause::Signal), None),
@@ -107,7 +121,7 @@ mod tests {
     }
 
     fn record(code: i32) -> Option<Record> {
-        Some(Record { code, cause: Cause::Exit, by_worker: true })
+        Some(Record { code, cause: Cause::Exit, teller: Teller::Worker })
     }
 
     fn outcome(state: &str, code: i32, record: Option<Record>, gone: bool) -> Outcome {
@@ -133,11 +147,13 @@ mod tests {
         let failed = |code, cause| Outcome::Failed { code, cause };
         assert_eq!(outcome("FAILED", 3, record(3), false), failed(3, Cause::Exit));
         assert_eq!(outcome("FAILED", 137, record(137), false), failed(137, Cause::Signal));
-        let not_run = Some(Record { code: 127, cause: Cause::NotRun, by_worker: true });
+        let not_run = Some(Record { code: 127, cause: Cause::NotRun, teller: Teller::Worker });
         assert_eq!(outcome("FAILED", 127, not_run, false), failed(127, Cause::NotRun));
         assert_eq!(outcome("OUT_OF_MEMORY", 0, record(137), false), failed(137, Cause::OutOfMemory));
         assert_eq!(outcome("", 0, record(4), false), failed(4, Cause::Exit));
-        let hungry = Some(Record { code: 137, cause: Cause::OutOfMemory, by_worker: true });
+        let lost = Some(Record { code: 233, cause: Cause::Exit, teller: Teller::Nobody });
+        assert_eq!(outcome("FAILED", 233, lost, false), Outcome::Stopped);
+        let hungry = Some(Record { code: 137, cause: Cause::OutOfMemory, teller: Teller::Worker });
         assert_eq!(outcome("FAILED", 137, hungry, false), failed(137, Cause::OutOfMemory));
     }
 

@@ -6,7 +6,7 @@
 //! Never: is the only place where something is known that Slurm could also tell, except how a job ended that Slurm has
 //! already forgotten.
 
-use crate::ended::Record;
+use crate::ended::{Record, Teller};
 use crate::script::Making;
 use consort_agent::launch::{allocation_name, allocation_of};
 use consort_types::{AllocationId, Cause};
@@ -150,13 +150,18 @@ impl Folder {
     pub fn record(&self, id: AllocationId) -> Option<Record> {
         let text = read_theirs(&self.of(id).join("out/ended"), 64)?;
         let (code, cause) = text.trim().split_once(' ')?;
-        let (code, by_worker) = (code.parse().ok()?, cause != "srun");
+        let code = code.parse().ok()?;
+        let teller = match cause {
+            "srun" => Teller::Srun,
+            "lost" => Teller::Nobody,
+            _ => Teller::Worker,
+        };
         let cause = match cause {
             "not-run" => Cause::NotRun,
             "out-of-memory" => Cause::OutOfMemory,
             _ => Cause::Exit,
         };
-        Some(Record { code, cause, by_worker })
+        Some(Record { code, cause, teller })
     }
 
     /// Whoever has not begun yet is not to.

@@ -9,7 +9,7 @@
 //!                     intent    we are about to submit it        id     the number Slurm gave it
 //!                     stop      it is to go; whoever has not begun yet does not
 //!                     out/      the jobs' own: begun/ (it has begun, whoever says otherwise), failed.N (when and how rank
-//!                               N failed), done.N (it did not), ended (how it all ended), batch.log (what Slurm and srun had to say)
+//!                               N failed), up.N and done.N (it began, it succeeded), ended (how it all ended), batch.log (what Slurm and srun had to say)
 //! SHARED/signs/12.0.0#1         something happened: look at Slurm now
 //! ```
 //! For: nodes need nothing installed; all they must see is the shared folder.
@@ -123,6 +123,7 @@ if [ -n "$first" ]; then
     code=$2 cause=$3
 elif [ "$code" != 0 ]; then
     cause=srun
+    ls "$out" | grep -q '^up\.' && cause=lost
 fi
 if [ -n "$told" ] && [ ! -e "$run/stop" ]; then exit "$code"; fi
 if [ "$code" != 0 ] && grep -qiE 'oom.kill|out of memory' "$out/batch.log" 2>/dev/null; then cause=out-of-memory; fi
@@ -212,6 +213,7 @@ exec >> "$log" 2>&1 < /dev/null
 trap : HUP INT QUIT USR1 USR2 ALRM
 trap 'told=1' TERM
 [ -e "$run/stop" ] && exit 143
+{ true > "$out/up.$RANK"; } 2> /dev/null
 "$@"
 code=$?
 [ "$code" = 0 ] || [ -e "$run/stop" ] || failed "$code" exit

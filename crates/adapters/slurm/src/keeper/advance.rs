@@ -6,7 +6,7 @@
 
 use super::Keeper;
 use crate::attempt::{Attempt, Leaving, Rows, Sight, State, speaker};
-use crate::ended::{LastWord, judge};
+use crate::ended::{LastWord, Teller, judge};
 use crate::engine::Trouble;
 use crate::shapes::Job;
 use consort_agent::words;
@@ -239,8 +239,9 @@ impl Keeper {
         let Some(last) = last else { return Input::over(id, Outcome::Stopped) };
         let (outcome, why) = judge(&last, record.as_ref(), was_told);
         let said = || self.folder.said(id).map_or(String::new(), |line| format!(" ({line})"));
-        if let Some(record) =
-            record.as_ref().filter(|record| !record.by_worker && why.is_none() && record.code != 0)
+        if let Some(record) = record
+            .as_ref()
+            .filter(|record| record.teller == Teller::Srun && why.is_none() && record.code != 0)
             && outcome != Outcome::Stopped
         {
             let why = format!("srun ended with status {}{}", record.code, said());
