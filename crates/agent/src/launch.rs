@@ -13,10 +13,12 @@
 //! became of a worker can be told from its slot alone.
 //! Never: waits for a worker, and never starts one itself: only a shim does, under the lock of its slot.
 
+mod known;
 mod order;
 mod output;
 mod slot;
 
+pub use known::Known;
 pub use order::{LogOrder, Order};
 pub use output::output_path;
 pub use slot::{Sight, Slot, allocation_name, allocation_of, log_path};

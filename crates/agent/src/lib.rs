@@ -12,6 +12,7 @@
 //! | [`status`] | what a shim writes down, and the lock that makes it the only one |
 //! | [`process`] | which process is which, and what is left of one |
 //! | [`telemetry`], [`health`] | what devices are doing, and which of them must not be used |
+//! | [`news`] | what happened and was not yet taken |
 //! | [`words`] | reasons that the scheduler takes |
 //! | [`crash`] | places at which tests may kill the daemon |
 //!
@@ -24,6 +25,7 @@ pub mod discover;
 pub mod environment;
 pub mod health;
 pub mod launch;
+pub mod news;
 mod nvidia;
 pub mod process;
 pub mod shim;

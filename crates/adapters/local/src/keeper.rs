@@ -10,8 +10,9 @@ mod member;
 
 use crate::allocation::{Allocation, Departure, Member, State};
 use crate::orders;
-use crate::world::{News, Setup};
-use consort_agent::launch::{Order, Slot, allocation_name, allocation_of};
+use crate::world::Setup;
+use consort_agent::launch::{Known, Order, Slot, allocation_name, allocation_of};
+use consort_agent::news::News;
 use consort_types::{AllocationId, Desired, Input, Placement, Wanted};
 use rustix::event::{Timespec, epoll};
 use rustix::fd::OwnedFd;
@@ -62,7 +63,7 @@ pub(crate) struct Keeper {
     /// before it has taken its slot. What was reported started can only be stopped, and would be tried again at once.
     wary: bool,
     /// What was last found out about a job: the tasks of one array come one after another.
-    known: Option<orders::Known>,
+    known: Option<Known>,
 }
 
 impl Keeper {
@@ -199,10 +200,7 @@ impl Keeper {
     }
 
     fn make_orders(&mut self, id: AllocationId, placement: &Placement) -> Result<Vec<Order>, String> {
-        if self.known.as_ref().is_none_or(|known| known.job != id.ask.job) {
-            self.known = Some(orders::Known::find(&*self.setup.works, id.ask.job)?);
-        }
-        let known = self.known.as_ref().expect("just found");
+        let known = Known::or_find(&mut self.known, &*self.setup.works, id.ask.job)?;
         orders::make(&self.setup, self.soft_files, id, placement, known)
     }
 

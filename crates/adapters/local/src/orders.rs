@@ -7,26 +7,9 @@
 
 use crate::world::Setup;
 use consort_agent::environment::{Team, environment};
-use consort_agent::launch::{self, LogOrder, Order};
+use consort_agent::launch::{self, Known, LogOrder, Order};
 use consort_agent::process;
-use consort_types::{AllocationId, JobId, JobSpec, Placement, Work, Works};
-use std::sync::Arc;
-
-/// What a job runs. It never changes, so that it need not be read again for each of its tasks.
-pub(crate) struct Known {
-    pub job: JobId,
-    spec: Arc<JobSpec>,
-    work: Arc<Work>,
-}
-
-impl Known {
-    /// Asks; in words why it cannot be told.
-    pub fn find(works: &dyn Works, job: JobId) -> Result<Self, String> {
-        let found = works.find(job);
-        let (spec, work) = found.map_err(|why| format!("what job {job} runs cannot be read: {why}"))?;
-        Ok(Self { job, spec, work })
-    }
-}
+use consort_types::{AllocationId, Placement};
 
 /// The orders of all workers, by rank; in words why there can be none.
 pub(crate) fn make(

@@ -9,6 +9,7 @@ use crate::keeper::{Keeper, Message};
 use consort_agent::discover::Inventory;
 use consort_agent::health::HealthWatch;
 use consort_agent::launch::ShimProgram;
+use consort_agent::news::{News, locked};
 use consort_agent::words;
 use consort_types::{AllocationId, Capabilities, Desired, Illness, Input, NodeId, Time, Works, World};
 use rustix::event::{EventfdFlags, eventfd};
@@ -17,7 +18,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -53,19 +54,6 @@ pub struct LocalWorld {
     kept_ill: Arc<Mutex<Vec<Illness>>>,
 }
 
-/// What has happened and was not yet taken.
-pub(crate) struct News {
-    inputs: Mutex<Vec<Input>>,
-    wake: Arc<dyn Fn() + Send + Sync>,
-}
-
-impl News {
-    pub fn push(&self, input: Input) {
-        locked(&self.inputs).push(input);
-        (self.wake)();
-    }
-}
-
 impl LocalWorld {
     /// Opens the run folder. Nothing is started, stopped or reported before something is desired.
     pub fn open(mut setup: Setup) -> io::Result<Self> {
@@ -80,7 +68,7 @@ impl LocalWorld {
         // Shims work elsewhere, so that a path from here would lead them astray.
         setup.run_dir = setup.run_dir.canonicalize()?;
         setup.log_dir = setup.log_dir.canonicalize()?;
-        let news = Arc::new(News { inputs: Mutex::default(), wake: setup.wake.clone() });
+        let news = Arc::new(News::new(setup.wake.clone()));
         let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let (messages, inbox) = channel();
         let node = setup.node;
@@ -138,10 +126,6 @@ impl LocalWorld {
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Each device once, in order, in words that the scheduler takes. What is kept says more than what was seen.
 fn all_ill(kept: &Mutex<Vec<Illness>>, seen: Vec<Illness>) -> Vec<Illness> {
     let mut all: BTreeMap<u32, Arc<str>> = seen.into_iter().map(|one| (one.device, one.why)).collect();
@@ -171,12 +155,11 @@ impl World for LocalWorld {
     }
 
     fn next_at(&self) -> Option<Time> {
-        let waiting = !locked(&self.news.inputs).is_empty();
-        waiting.then_some(Time(i64::MIN))
+        self.news.next_at()
     }
 
     fn observe(&mut self, _now: Time, inputs: &mut Vec<Input>) {
-        inputs.append(&mut locked(&self.news.inputs));
+        self.news.take(inputs);
         let alive = self.thread.as_ref().is_some_and(|thread| !thread.is_finished());
         assert!(alive, "the thread of the local world is gone");
     }

@@ -2,7 +2,7 @@
 //! it answers.
 
 use crate::engine::About;
-use crate::world::locked;
+use consort_agent::news::locked;
 use consort_types::AllocationId;
 use std::collections::BTreeMap;
 use std::sync::Mutex;

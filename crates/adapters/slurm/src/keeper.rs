@@ -17,8 +17,9 @@ use crate::cluster::{self, Found};
 use crate::engine::{Engine, Trouble};
 use crate::folder::Folder;
 use crate::shapes::Job;
-use crate::world::{News, Setup};
-use consort_agent::launch::{allocation_name, allocation_of};
+use crate::world::Setup;
+use consort_agent::launch::{Known, allocation_name, allocation_of};
+use consort_agent::news::News;
 use consort_types::*;
 use pace::Pace;
 use std::collections::{BTreeMap, BTreeSet};
@@ -68,7 +69,7 @@ pub(crate) struct Keeper {
     glance: Pace,
     signs_at: Instant,
     /// What was last found out about a job: the tasks of one array come one after another.
-    known: Option<submit::Known>,
+    known: Option<Known>,
     /// What was last found by its tag, and when Slurm was asked.
     listed: Option<(Instant, BTreeMap<AllocationId, u64>)>,
     /// What the scheduler believes of nodes that have not been introduced yet.

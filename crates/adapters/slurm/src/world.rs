@@ -12,10 +12,11 @@ use crate::engine::{Engine, Trouble};
 use crate::folder::Folder;
 use crate::keeper::{Keeper, Message};
 use crate::layout::Portion;
+use consort_agent::news::News;
 use consort_types::*;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -67,26 +68,13 @@ pub struct SlurmWorld {
     board: Arc<Board>,
 }
 
-/// What has happened and was not yet taken.
-pub(crate) struct News {
-    inputs: Mutex<Vec<Input>>,
-    wake: Arc<dyn Fn() + Send + Sync>,
-}
-
-impl News {
-    pub fn push(&self, input: Input) {
-        locked(&self.inputs).push(input);
-        (self.wake)();
-    }
-}
-
 impl SlurmWorld {
     /// Opens the shared folder and looks at all nodes and jobs. Nothing is started, ended or reported before something
     /// is desired.
     pub fn open(engine: Box<dyn Engine>, setup: Setup) -> Result<Self, Trouble> {
         let folder = Folder::open(&setup.shared, engine.about().uid);
         let folder = folder.map_err(|error| Trouble::Refused(error.to_string()))?;
-        let news = Arc::new(News { inputs: Mutex::default(), wake: setup.wake.clone() });
+        let news = Arc::new(News::new(setup.wake.clone()));
         let board = Arc::new(Board::new(engine.about().clone()));
         let census = Census::new(setup.on_drain);
         let (messages, inbox) = channel();
@@ -126,10 +114,6 @@ impl SlurmWorld {
     }
 }
 
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl World for SlurmWorld {
     fn capabilities(&self) -> Capabilities {
         CAPABILITIES
@@ -156,12 +140,11 @@ impl World for SlurmWorld {
     }
 
     fn next_at(&self) -> Option<Time> {
-        let waiting = !locked(&self.news.inputs).is_empty();
-        waiting.then_some(Time(i64::MIN))
+        self.news.next_at()
     }
 
     fn observe(&mut self, _now: Time, inputs: &mut Vec<Input>) {
-        inputs.append(&mut locked(&self.news.inputs));
+        self.news.take(inputs);
         let alive = self.thread.as_ref().is_some_and(|thread| !thread.is_finished());
         assert!(alive, "the thread of the Slurm world is gone");
     }

@@ -11,17 +11,9 @@ use crate::layout::{Layout, Spot};
 use crate::script::Making;
 use crate::submission::{self, Submission};
 use consort_agent::crash;
-use consort_agent::launch::allocation_name;
+use consort_agent::launch::{Known, allocation_name};
 use consort_types::*;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// What a job runs. It never changes, so that it need not be read again for each of its tasks.
-pub(crate) struct Known {
-    job: JobId,
-    spec: Arc<JobSpec>,
-    work: Arc<Work>,
-}
 
 /// How soon a submission is tried again that nobody answered.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -109,8 +101,7 @@ impl Keeper {
 
     /// Writes everything that nodes need, and the intent.
     fn prepare(&mut self, id: AllocationId) -> Result<Submission, String> {
-        self.learn(id)?;
-        let known = self.known.as_ref().expect("just learned");
+        let known = Known::or_find(&mut self.known, &*self.setup.works, id.ask.job)?;
         let attempt = self.attempts.get_mut(&id).expect("it is being submitted");
         attempt.grace = known.work.grace.clone();
         let placement = attempt.placement.as_ref().ok_or("nobody says where it is to run")?;
@@ -151,22 +142,9 @@ impl Keeper {
         })
     }
 
-    /// What the job of an attempt runs.
-    pub(super) fn learn(&mut self, id: AllocationId) -> Result<(), String> {
-        let job = id.ask.job;
-        if self.known.as_ref().is_none_or(|known| known.job != job) {
-            let found = self.setup.works.find(job);
-            let (spec, work) = found.map_err(|why| format!("what job {job} runs cannot be read: {why}"))?;
-            self.known = Some(Known { job, spec, work });
-        }
-        Ok(())
-    }
-
     /// How its workers are asked to go.
     pub(super) fn grace(&mut self, id: AllocationId) -> Grace {
-        match self.learn(id) {
-            Ok(()) => self.known.as_ref().map_or_else(Grace::default, |known| known.work.grace.clone()),
-            Err(_) => Grace::default(),
-        }
+        let known = Known::or_find(&mut self.known, &*self.setup.works, id.ask.job);
+        known.map_or_else(|_| Grace::default(), |known| known.work.grace.clone())
     }
 }
