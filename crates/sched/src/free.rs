@@ -7,7 +7,7 @@
 //! Only usable nodes (up, not drained) are listed.
 
 use crate::node_set::NodeSet;
-use crate::state::cluster::{Cluster, FeatureId, NO_ISLAND};
+use crate::state::cluster::{Cluster, FeatureId, NO_ISLAND, Pool};
 use consort_types::*;
 use std::collections::BTreeSet;
 
@@ -94,6 +94,9 @@ impl Free {
             }
         }
         self.nodes[id.index()].whole = whole;
+        for pool in Pool::ALL.into_iter().filter_map(|pool| node.pool(pool)) {
+            self.devices[pool.index()] = cluster.unheld(pool);
+        }
         for (nodes, name) in self.features.iter_mut().zip(&cluster.features) {
             if node.spec.features.contains(name) {
                 nodes.insert(id.0)
@@ -207,6 +210,25 @@ impl Free {
     pub fn device(&self, id: DeviceId) -> (u16, u64) {
         let (share, memory) = self.devices[id.index()];
         (share.max(0) as u16, memory.max(0) as u64)
+    }
+
+    /// How many members a node's host could take, each with this need; what is not accounted for is never short.
+    pub(crate) fn hosts(&self, cluster: &Cluster, node: NodeId, need: &Host) -> u32 {
+        let node = &cluster.nodes[node.index()];
+        let each = Pool::ALL.into_iter().filter(|pool| pool.of(need) > 0);
+        let fits = each.filter_map(|pool| Some(self.device(node.pool(pool)?).1 / pool.of(need)));
+        fits.min().map_or(u32::MAX, |members| u32::try_from(members).unwrap_or(u32::MAX))
+    }
+
+    /// What is left of a node's host, for whoever weighs; 0 of what is not accounted for.
+    pub(crate) fn host(&self, cluster: &Cluster, node: NodeId) -> Host {
+        let left = |pool| cluster.nodes[node.index()].pool(pool).map_or(0, |id| self.device(id).1);
+        Host { cpu_milli: left(Pool::Cpu), memory_bytes: left(Pool::Memory) }
+    }
+
+    /// Whether a node takes new work.
+    pub(crate) fn is_usable(&self, node: NodeId) -> bool {
+        self.nodes[node.index()].usable
     }
 
     /// The nodes that have all of these features; `None` when nothing is asked for and every node will do.

@@ -29,7 +29,8 @@ pub(crate) use consort_types::file::{read_error, value, yaml};
 pub use read::{read_cluster, read_workload};
 
 use consort_types::{
-    Condition, DeviceGroup, Input, JobSpec, KindSpec, NodeSpec, QueueSpec, Settings, Span, TenantSpec, Time,
+    Condition, DeviceGroup, Host, Input, JobSpec, KindSpec, NodeSpec, QueueSpec, Settings, Span, TenantSpec,
+    Time,
 };
 use std::sync::Arc;
 
@@ -135,6 +136,7 @@ impl Cluster {
             domains: vec![],
             devices: vec![DeviceGroup { kind: kind.into(), count: devices, island: 0 }],
             features: vec![],
+            host: Host::NONE,
         };
         Cluster {
             kinds: vec![KindSpec::named(kind)],

@@ -278,12 +278,12 @@ fn hashes_are_pinned() {
 }
 
 const PINNED: [&str; 7] = [
-    "fifo ce93a24f8531c74c",
-    "priority 81ca17674aa41500",
-    "shortest daa28c4513305886",
-    "qssf 66fa79ecc30e530c",
-    "shortest-remaining ed08595b04b8a545",
-    "las bed6f458eb7f8bd1",
-    "deadline ac6e4de9ee1e39cd",
+    "fifo 91a7366b9f06e1d3",
+    "priority 936155d84756dc63",
+    "shortest 110044c678e523c1",
+    "qssf 7e95433aac72dec5",
+    "shortest-remaining 7f26b945d4d6b103",
+    "las e3e9c0fcd0b659ba",
+    "deadline c93c26786e83e1a0",
 ];
-const PINNED_HISTORY: &str = "abefeca85bb2fc03";
+const PINNED_HISTORY: &str = "12ca0b84fc3724eb";

@@ -22,6 +22,8 @@ pub enum Reason {
         since: Time,
         /// On how many devices.
         devices: u32,
+        /// The level it would have liked to be within, and is not.
+        apart: Option<String>,
     },
     /// Devices are granted; the world is bringing it up.
     Starting,
@@ -114,7 +116,15 @@ impl Reason {
 
     fn tell(&self, f: &mut fmt::Formatter<'_>, now: Option<Time>) -> fmt::Result {
         match self {
-            Reason::Running { devices, .. } => write!(f, "runs on {devices} device{}", plural(*devices)),
+            Reason::Running { devices, apart, .. } => {
+                write!(f, "runs on {devices} device{}", plural(*devices))?;
+                match apart {
+                    None => Ok(()),
+                    Some(level) => {
+                        write!(f, ", not within one {level}: none had room for it when it was placed")
+                    }
+                }
+            }
             Reason::Starting => f.write_str("is starting"),
             Reason::Next => f.write_str("starts with the next plan"),
             Reason::Releasing => f.write_str("is giving back its devices"),

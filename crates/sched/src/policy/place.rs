@@ -1,21 +1,23 @@
 //! Where. One opinion per file.
 //!
-//! A place opinion chooses whole devices for the members of one role, of one kind, in one attempt. Shares of a
-//! device need no opinion: they are packed with other shares ([`share`]).
+//! A place opinion chooses devices for the members of one role, of one kind, in one attempt. Most opinions are about whole
+//! devices only: shares are packed with other shares ([`share`]), and members without devices sit where it is tightest
+//! ([`seat`]).
 
 mod best_fit;
 mod consolidated;
-pub(crate) mod share;
+mod seat;
+mod share;
 
 pub use best_fit::BestFit;
 pub use consolidated::Consolidated;
 
 use crate::free::Free;
 use crate::node_set::NodeSet;
-use crate::state::cluster::{Cluster, Level, NO_ISLAND};
-use consort_types::{DeviceId, Grant, KindId, NodeId, WHOLE};
+use crate::state::cluster::{Cluster, Level, NO_ISLAND, Pool};
+use consort_types::{DeviceId, Grant, Host, KindId, NodeId, WHOLE};
 
-/// Members of one role that want whole devices of one kind.
+/// Members of one role that want devices of one kind.
 pub struct Need<'a> {
     pub(crate) cluster: &'a Cluster,
     /// What is free, as the draft sees it, on whatever node; opinions ask below.
@@ -26,15 +28,37 @@ pub struct Need<'a> {
     pub kind: KindId,
     /// How many members.
     pub count: u32,
-    /// Devices for each, all on one node.
+    /// Devices for each, all on one node; 0 for members that want nothing but a part of a host.
     pub devices: u32,
+    /// Thousandths of each device.
+    pub share: u16,
+    /// Memory on each device.
+    pub memory_bytes: u64,
+    /// What each member takes of its node beside devices.
+    pub host: Host,
     pub(crate) within: Option<Level>,
 }
 
 /// A choice of nodes.
 pub trait Place: Send + Sync {
-    /// Devices for all members, member by member; or `None` when there is no room.
+    /// Whole devices for all members, member by member; or `None` when there is no room.
     fn place(&self, need: &Need<'_>) -> Option<Vec<Grant>>;
+
+    /// Parts of devices, likewise.
+    fn part(&self, need: &Need<'_>) -> Option<Vec<Grant>> {
+        share::pack(need)
+    }
+
+    /// Places for members without devices, likewise.
+    fn seat(&self, need: &Need<'_>) -> Option<Vec<Grant>> {
+        seat::tightest(need)
+    }
+
+    /// What it would cost to take this. Of several shapes and kinds the cheapest is taken; an opinion that does not know
+    /// takes the first that has room.
+    fn cost(&self, _need: &Need<'_>, _grants: &[Grant]) -> Option<i64> {
+        None
+    }
 }
 
 impl Need<'_> {
@@ -43,8 +67,22 @@ impl Need<'_> {
         self.count.saturating_mul(self.devices)
     }
 
+    /// Whatever it is that they want.
+    pub(crate) fn placed_by(&self, place: &dyn Place) -> Option<Vec<Grant>> {
+        match (self.devices, self.share) {
+            (0, _) => place.seat(self),
+            (_, WHOLE) => place.place(self),
+            _ => place.part(self),
+        }
+    }
+
     fn is_admitted(&self, node: NodeId) -> bool {
         self.only.as_ref().is_none_or(|only| only.contains(node.0))
+    }
+
+    /// How many members the host of a node could take.
+    pub(crate) fn hosted_on(&self, node: NodeId) -> u32 {
+        if self.host.is_none() { u32::MAX } else { self.free.hosts(self.cluster, node, &self.host) }
     }
 
     /// Wholly free devices of the kind, on all nodes that would do.
@@ -57,22 +95,28 @@ impl Need<'_> {
         self.free.most(self.kind)
     }
 
-    /// Wholly free devices of the kind on one node; 0 when it takes no work or would not do.
+    /// Wholly free devices of the kind on one node, as far as its host could take members that use them; 0 when it takes no
+    /// work or would not do.
     pub fn on_node(&self, node: NodeId) -> u32 {
-        if self.is_admitted(node) { self.free.on_node(node, self.kind) } else { 0 }
+        if !self.is_admitted(node) {
+            return 0;
+        }
+        self.free.on_node(node, self.kind).min(self.hosted_on(node).saturating_mul(self.devices))
     }
 
-    /// Nodes that would do with exactly so many wholly free devices of the kind, lowest id first.
+    /// Nodes that would do with exactly so many wholly free devices of the kind, lowest id first; a host may be short.
     pub fn nodes_with(&self, whole: u32) -> impl Iterator<Item = NodeId> + '_ {
         self.free.nodes_with(self.kind, whole).filter(|&node| self.is_admitted(node))
     }
 
     /// The node with the fewest wholly free devices that are still at least so many; lowest id on ties.
     pub fn tightest(&self, at_least: u32) -> Option<NodeId> {
-        match self.only {
-            None => self.free.tightest(self.kind, at_least),
-            Some(_) => (at_least.max(1)..=self.most()).find_map(|free| self.nodes_with(free).next()),
+        if self.only.is_none() && self.host.is_none() {
+            return self.free.tightest(self.kind, at_least);
         }
+        let sizes = at_least.max(1)..=self.most();
+        let mut nodes = sizes.flat_map(|free| self.nodes_with(free));
+        nodes.find(|&node| self.on_node(node) >= at_least)
     }
 
     /// Wholly free devices of the kind in one domain.
@@ -102,7 +146,6 @@ impl Need<'_> {
     }
 
     pub(crate) fn take_of(&self, node: NodeId, members: u32, island: Option<u32>, grants: &mut Vec<Grant>) {
-        let memory_bytes = self.cluster.memory(self.kind);
         let wanted = (members * self.devices) as usize;
         let mut devices: Vec<_> = self.free.devices_on(self.cluster, node, self.kind, island).collect();
         if island.is_none() && devices.len() > wanted {
@@ -120,11 +163,22 @@ impl Need<'_> {
             devices = sized.into_iter().map(|(_, device)| device).take(wanted).collect();
             devices.sort_unstable();
         }
-        grants.extend(devices.into_iter().take(wanted).map(|device| Grant {
-            device,
-            share: WHOLE,
-            memory_bytes,
-        }));
+        devices.truncate(wanted);
+        devices.chunks(self.devices as usize).for_each(|member| self.grant(node, member, grants));
+    }
+
+    /// Grants one member these devices, and what it takes of the host beside them.
+    pub(crate) fn grant(&self, node: NodeId, devices: &[DeviceId], grants: &mut Vec<Grant>) {
+        let (share, memory_bytes) = (self.share, self.memory_bytes);
+        grants.extend(devices.iter().map(|&device| Grant { device, share, memory_bytes }));
+        if self.host.is_none() {
+            return;
+        }
+        for pool in Pool::ALL.into_iter().filter(|pool| pool.of(&self.host) > 0) {
+            if let Some(device) = self.cluster.nodes[node.index()].pool(pool) {
+                grants.push(Grant { device, share: 0, memory_bytes: pool.of(&self.host) });
+            }
+        }
     }
 
     /// The whole need on one node or one island, tightest first; `None` when no node has room.
@@ -137,7 +191,7 @@ impl Need<'_> {
             return Some(grants);
         }
         for free in total..=self.most() {
-            for node in self.nodes_with(free) {
+            for node in self.nodes_with(free).filter(|&node| self.on_node(node) >= total) {
                 if let Some(island) = self.free.tightest_island(self.cluster, node, self.kind, total) {
                     self.take_of(node, self.count, Some(island), &mut grants);
                     return Some(grants);

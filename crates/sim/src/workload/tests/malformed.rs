@@ -56,7 +56,7 @@ fn job_lists() {
         ("- {name: a, run: 1s, run: 2s}", "j.yaml:1:22: `run` is given twice, expected once"),
         (
             "- {name: a, run: 1s, devises: 2}",
-            "j.yaml:1:22: `devises` is no field of a job, expected one of name, at, tenant, queue, priority, qos, after, deadline, estimate, time_limit, restart_cost, retries, backoff, failures, stages, run, devices, workers, devices_per_worker, kind, share, memory, within, features, shapes, roles, tasks, replicas",
+            "j.yaml:1:22: `devises` is no field of a job, expected one of name, at, tenant, queue, priority, qos, after, deadline, estimate, time_limit, restart_cost, retries, backoff, failures, stages, run, devices, workers, devices_per_worker, kind, share, memory, within, prefer, features, cpus, host_memory, shapes, roles, tasks, replicas",
         ),
         (
             "- {name: a, run: 1s, devices: 0}",
@@ -164,7 +164,7 @@ fn job_lists() {
         ),
         (
             "- {name: a, run: 1s, shapes: [{sort: x}]}",
-            "j.yaml:1:32: `sort` is no field of a shape, expected one of kind, devices, share, memory, within, features",
+            "j.yaml:1:32: `sort` is no field of a shape, expected one of devices, kind, share, memory, within, prefer, features, cpus, host_memory",
         ),
         (
             "- {name: a, run: 1s}\n- {name: b, run: [1s}",
@@ -176,7 +176,7 @@ fn job_lists() {
         ),
         (
             "- {name: é, run: 1s, ünder: 1}",
-            "j.yaml:1:22: `ünder` is no field of a job, expected one of name, at, tenant, queue, priority, qos, after, deadline, estimate, time_limit, restart_cost, retries, backoff, failures, stages, run, devices, workers, devices_per_worker, kind, share, memory, within, features, shapes, roles, tasks, replicas",
+            "j.yaml:1:22: `ünder` is no field of a job, expected one of name, at, tenant, queue, priority, qos, after, deadline, estimate, time_limit, restart_cost, retries, backoff, failures, stages, run, devices, workers, devices_per_worker, kind, share, memory, within, prefer, features, cpus, host_memory, shapes, roles, tasks, replicas",
         ),
     ];
     check(cases, |text| job_list::parse("j.yaml", text).err());
@@ -288,7 +288,7 @@ fn job_tables() {
         ("name,at,run\na,0,1s\n", "j.csv:1:1: the header has no column `devices`, expected one"),
         (
             "name,at,run,devices,color\na,0,1s,1,red\n",
-            "j.csv:1:21: column `color` is unknown, expected one of name, at, run, devices, devices_per_worker, kind, share, memory, within, tasks, replicas, tenant, queue, priority, qos, deadline, estimate, time_limit, restart_cost, retries, failures, after",
+            "j.csv:1:21: column `color` is unknown, expected one of name, at, run, devices, devices_per_worker, kind, share, memory, within, prefer, cpus, host_memory, tasks, replicas, tenant, queue, priority, qos, deadline, estimate, time_limit, restart_cost, retries, failures, after",
         ),
         ("name,at,run,devices,at\na,0,1s,1,0\n", "j.csv:1:21: column `at` is given twice, expected once"),
         (
