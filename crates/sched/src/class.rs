@@ -151,6 +151,11 @@ struct Entry {
 }
 
 impl Classes {
+    /// All of them, and how many jobs use each.
+    pub fn in_use(&self) -> impl Iterator<Item = (&Class, u32)> {
+        self.entries.iter().flatten().map(|entry| (&*entry.class, entry.users))
+    }
+
     pub fn get(&self, id: ClassId) -> &Arc<Class> {
         &self.entries[id.0 as usize].as_ref().expect("a class lives while a job uses it").class
     }

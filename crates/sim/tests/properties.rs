@@ -286,4 +286,4 @@ const PINNED: [&str; 7] = [
     "las e3e9c0fcd0b659ba",
     "deadline c93c26786e83e1a0",
 ];
-const PINNED_HISTORY: &str = "12ca0b84fc3724eb";
+const PINNED_HISTORY: &str = "0b3635d451b2f2a9";

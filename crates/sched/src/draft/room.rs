@@ -74,14 +74,12 @@ impl Draft<'_> {
                 break;
             }
             search.tries -= 1;
-            match self.room_on(search, role, &way, search.counts[placement.fills.len()]) {
-                None => {}
-                Some((grants, Some(cost))) => weighed.push((cost, way, grants)),
-                Some((grants, None)) => {
-                    if self.take_way(search, placement, &way, grants) {
-                        return true;
-                    }
-                }
+            let count = search.counts[placement.fills.len()];
+            let Some((grants, cost)) = self.room_on(search, role, &way, count) else { continue };
+            if let Some(cost) = cost {
+                weighed.push((cost, way, grants));
+            } else if self.take_way(search, placement, &way, grants) {
+                return true;
             }
         }
         weighed.sort_by_key(|(cost, ..)| *cost);
@@ -140,7 +138,10 @@ impl Draft<'_> {
         if search.tenant.is_some_and(|tenant| !self.below_ceiling(tenant, kind, share, leaving(tenant))) {
             return None;
         }
-        let need = shape.need(cluster, self.free, kind, count, within);
+        let mut need = shape.need(cluster, self.free, kind, count, within);
+        need.asked = Some(&self.state.classes);
+        // What opinions that throw dice may throw: the same in the same state, and another for each decision.
+        need.salt = self.state.seen.wrapping_mul(1 << 20) + self.moves.len() as u64;
         let grants = need.placed_by(search.place)?;
         let cost = search.place.cost(&need, &grants);
         Some((grants, cost))
@@ -186,6 +187,8 @@ impl ClassShape {
             memory_bytes: self.memory_on(cluster, kind),
             host: self.host,
             within,
+            asked: None,
+            salt: 0,
         }
     }
 }

@@ -6,12 +6,19 @@
 
 mod best_fit;
 mod consolidated;
+mod least_fragments;
+mod random;
 mod seat;
 mod share;
+mod spread;
 
 pub use best_fit::BestFit;
 pub use consolidated::Consolidated;
+pub use least_fragments::{Asked, LeastFragments};
+pub use random::Random;
+pub use spread::Spread;
 
+use crate::class::Classes;
 use crate::free::Free;
 use crate::node_set::NodeSet;
 use crate::state::cluster::{Cluster, Level, NO_ISLAND, Pool};
@@ -37,6 +44,10 @@ pub struct Need<'a> {
     /// What each member takes of its node beside devices.
     pub host: Host,
     pub(crate) within: Option<Level>,
+    /// What everybody asks for, where somebody does.
+    pub(crate) asked: Option<&'a Classes>,
+    /// Differs from one decision to the next, and is the same whenever the same decision is made again.
+    pub salt: u64,
 }
 
 /// A choice of nodes.
@@ -83,6 +94,45 @@ impl Need<'_> {
     /// How many members the host of a node could take.
     pub(crate) fn hosted_on(&self, node: NodeId) -> u32 {
         if self.host.is_none() { u32::MAX } else { self.free.hosts(self.cluster, node, &self.host) }
+    }
+
+    /// Nodes that would do and take work, lowest id first; they may be full.
+    pub fn nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
+        let nodes = (0..self.cluster.nodes.len() as u32).map(NodeId);
+        nodes.filter(|&node| self.free.is_usable(node) && self.is_admitted(node))
+    }
+
+    /// Whether one member fits on a node that takes work and would do.
+    pub fn has_room(&self, node: NodeId) -> bool {
+        match (self.devices, self.share) {
+            (0, _) => self.is_accounted(node) && self.hosted_on(node) > 0,
+            (devices, WHOLE) => self.on_node(node) >= devices,
+            _ => self.hosted_on(node) > 0 && self.parts(node).next().is_some(),
+        }
+    }
+
+    /// Devices of a node with room for a part, and their free thousandths.
+    pub fn parts(&self, node: NodeId) -> impl Iterator<Item = (DeviceId, u16)> + '_ {
+        let devices = self.cluster.nodes[node.index()].devices().map(DeviceId);
+        let of_kind = devices.filter(|&id| self.cluster.device(id).kind == self.kind);
+        let free = of_kind.map(|id| (id, self.free.device(id)));
+        let fits = free.filter(|(_, (share, memory))| *share >= self.share && *memory >= self.memory_bytes);
+        fits.map(|(id, (share, _))| (id, share))
+    }
+
+    /// What is left of a node's host; 0 of what it does not account for.
+    pub fn host_left(&self, node: NodeId) -> Host {
+        self.free.host(self.cluster, node)
+    }
+
+    /// Free thousandths of all devices of a node, of whatever kind.
+    pub fn idle(&self, node: NodeId) -> u64 {
+        self.cluster.nodes[node.index()].devices().map(|id| u64::from(self.free.device(DeviceId(id)).0)).sum()
+    }
+
+    /// The node of a grant.
+    pub fn node_of(&self, grant: &Grant) -> NodeId {
+        self.cluster.device(grant.device).node
     }
 
     /// Wholly free devices of the kind, on all nodes that would do.
@@ -168,7 +218,7 @@ impl Need<'_> {
     }
 
     /// Grants one member these devices, and what it takes of the host beside them.
-    pub(crate) fn grant(&self, node: NodeId, devices: &[DeviceId], grants: &mut Vec<Grant>) {
+    pub fn grant(&self, node: NodeId, devices: &[DeviceId], grants: &mut Vec<Grant>) {
         let (share, memory_bytes) = (self.share, self.memory_bytes);
         grants.extend(devices.iter().map(|&device| Grant { device, share, memory_bytes }));
         if self.host.is_none() {

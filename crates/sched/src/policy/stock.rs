@@ -78,6 +78,51 @@ pub const ALL: &[Stock] = &[
     },
 ];
 
+/// A named opinion on where.
+pub struct Placing {
+    /// What people type.
+    pub name: &'static str,
+    /// One line for `consort policies`.
+    pub about: &'static str,
+    make: fn() -> Box<dyn Place>,
+}
+
+impl Placing {
+    /// Builds it.
+    pub fn place(&self) -> Box<dyn Place> {
+        (self.make)()
+    }
+}
+
+/// All of them, the default first.
+pub const PLACES: &[Placing] = &[
+    Placing {
+        name: "consolidated",
+        about: "the smallest part of the topology that holds it, on as few nodes as possible",
+        make: || Box::new(place::Consolidated),
+    },
+    Placing {
+        name: "best-fit",
+        about: "each member on the node with the fewest free devices that still holds it",
+        make: || Box::new(place::BestFit),
+    },
+    Placing {
+        name: "spread",
+        about: "members on as many nodes as there are, the emptiest first",
+        make: || Box::new(place::Spread),
+    },
+    Placing {
+        name: "fgd",
+        about: "where the least becomes useless for what living jobs ask for (least growth of fragments)",
+        make: || Box::new(place::LeastFragments::default()),
+    },
+    Placing {
+        name: "random",
+        about: "any node that has room; a baseline",
+        make: || Box::new(place::Random { seed: 1 }),
+    },
+];
+
 /// One of them by name.
 pub fn find(name: &str) -> Option<&'static Stock> {
     ALL.iter().find(|stock| stock.name == name)

@@ -29,12 +29,12 @@ impl Need<'_> {
     /// Nodes with room for members without devices, and for how many. One that accounts for nothing they want cannot hold
     /// them: there would be nothing to grant.
     pub(crate) fn seats(&self) -> impl Iterator<Item = (NodeId, u32)> + '_ {
-        let nodes = (0..self.cluster.nodes.len() as u32).map(NodeId);
-        let is_accounted = |node: &NodeId| {
-            let node = &self.cluster.nodes[node.index()];
-            Pool::ALL.into_iter().any(|pool| pool.of(&self.host) > 0 && node.pool(pool).is_some())
-        };
-        let usable = nodes.filter(|&node| self.free.is_usable(node) && self.is_admitted(node));
-        usable.filter(is_accounted).map(|node| (node, self.hosted_on(node))).filter(|&(_, room)| room > 0)
+        let nodes = self.nodes().filter(|&node| self.is_accounted(node));
+        nodes.map(|node| (node, self.hosted_on(node))).filter(|&(_, room)| room > 0)
+    }
+
+    pub(super) fn is_accounted(&self, node: NodeId) -> bool {
+        let node = &self.cluster.nodes[node.index()];
+        Pool::ALL.into_iter().any(|pool| pool.of(&self.host) > 0 && node.pool(pool).is_some())
     }
 }
