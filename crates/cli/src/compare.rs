@@ -133,11 +133,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// The policies in the order in which they were named, each once.
-fn chosen(wanted: &[String]) -> Result<Vec<&'static Stock>, Failure> {
+fn chosen(wanted: &[String]) -> Result<Vec<Stock>, Failure> {
     if wanted.is_empty() {
-        return Ok(stock::ALL.iter().collect());
+        return Ok(stock::ALL.to_vec());
     }
-    let mut stocks: Vec<&'static Stock> = vec![];
+    let mut stocks: Vec<Stock> = vec![];
     for name in wanted {
         let stock = names::policy(name.trim())?;
         if !stocks.iter().any(|known| known.name == stock.name) {

@@ -47,7 +47,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     workload: PathBuf,
     /// Who decides; `consort policies` lists them
-    #[arg(long, value_name = "NAME", default_value = stock::standard().name)]
+    #[arg(long, value_name = "NAME", default_value = &*stock::standard().name)]
     policy: String,
     /// Seed of everything that is left to chance
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = crate::numbers::seed,
@@ -73,10 +73,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let trial = {
         let progress = Progress::start();
-        Trial::run(&args.circumstances, &cluster, &workload, stock, args.seed, &progress)?
+        Trial::run(&args.circumstances, &cluster, &workload, &stock, args.seed, &progress)?
     };
     let figures = figures::Run::of(&trial.report);
-    let summary = summary(&trial, stock, cluster.devices(), &workload);
+    let summary = summary(&trial, &stock, cluster.devices(), &workload);
     if let Some(folder) = &args.report {
         let mut jobs = JobsCsv::new();
         trial.list_jobs(&stem(&args.workload), &workload, &mut jobs);
@@ -91,7 +91,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         trial.note_refusals(); // otherwise the summary has them
     }
     if trial.stuck() > 0 {
-        note_stuck(trial.stuck(), stock.name);
+        note_stuck(trial.stuck(), &stock.name);
     }
     let screen = Screen::here();
     match args.json {
@@ -131,11 +131,11 @@ impl Trial {
     ) -> Result<Self, Failure> {
         let setup = circumstances.setup(cluster, workload, stock, seed);
         let jobs = workload.submissions.len() as u64;
-        progress.at(stock.name, 0, jobs);
-        let outcome = run::run(setup, &mut |done| progress.at(stock.name, done, jobs))
+        progress.at(&stock.name, 0, jobs);
+        let outcome = run::run(setup, &mut |done| progress.at(&stock.name, done, jobs))
             .map_err(|broken| Failure::Failed(format!("the run under {} broke: {broken}", stock.name)))?;
         let runs = [(cluster.devices(), outcome)];
-        let report = Report::of(stock.name, seed, &runs);
+        let report = Report::of(&stock.name, seed, &runs);
         let [(_, outcome)] = runs;
         Ok(Self { report, outcome })
     }

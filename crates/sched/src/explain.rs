@@ -203,6 +203,7 @@ pub(crate) fn no_room(draft: &Draft<'_>, ask: &AskView<'_>) -> Reason {
         foreign,
         ill,
         scattered: enough,
+        hosted: ask.class().shapes().any(|shape| !shape.host.is_none()),
         holders: holders.into_iter().map(|(_, _, holder)| holder).collect(),
     }
 }

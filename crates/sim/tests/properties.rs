@@ -98,7 +98,7 @@ fn every_case(each: impl Fn(u64, &mut Dice, &Cluster, &Workload, &str)) {
             let mut dice = Dice(seed);
             let cluster = cluster(&mut dice);
             let workload = workload(&mut dice, &cluster, 40);
-            each(seed, &mut dice, &cluster, &workload, stock.name);
+            each(seed, &mut dice, &cluster, &workload, &stock.name);
         }
     }
 }
@@ -270,7 +270,7 @@ fn hashes_are_pinned() {
     let workload = workload(&mut dice, &cluster, 100);
     let found: Vec<String> = stock::ALL
         .iter()
-        .map(|stock| format!("{} {:016x}", stock.name, played(&cluster, &workload, stock.name).state_hash))
+        .map(|stock| format!("{} {:016x}", stock.name, played(&cluster, &workload, &stock.name).state_hash))
         .collect();
     assert_eq!(found, PINNED);
     let history = swarm::play(1).expect("it keeps every promise");

@@ -82,6 +82,8 @@ pub enum Reason {
         ill: u32,
         /// Set when enough are free, but not together or not with enough memory.
         scattered: bool,
+        /// Set when it also needs a part of a node's processors or memory.
+        hosted: bool,
         /// Who holds what it could use, soonest to end first.
         holders: Vec<Holder>,
     },
@@ -143,7 +145,7 @@ impl Reason {
                 Devices(*needs)
             ),
             Reason::Behind { name, queue, .. } => write!(f, "is behind {name} in queue {queue}"),
-            Reason::NoRoom { needs, free, closed, foreign, ill, scattered, holders } => {
+            Reason::NoRoom { needs, free, closed, foreign, ill, scattered, hosted, holders } => {
                 write!(f, "needs {needs}, ")?;
                 match free.as_slice() {
                     [] => f.write_str("0 free")?,
@@ -153,8 +155,10 @@ impl Reason {
                         write!(f, "{} free", kinds.collect::<Vec<_>>().join(" and "))?;
                     }
                 }
-                if *scattered {
-                    f.write_str(" but not together")?;
+                match (scattered, hosted) {
+                    (false, _) => {}
+                    (true, false) => f.write_str(" but not together")?,
+                    (true, true) => f.write_str(" but not together with the rest")?,
                 }
                 for holder in holders.iter().take(3) {
                     write!(f, ", {} held by {}", holder.devices, holder.name)?;

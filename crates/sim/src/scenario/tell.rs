@@ -126,6 +126,7 @@ fn doing(scheduler: &Scheduler, chronicle: &Chronicle, id: AskId, reason: &Reaso
     let here = || devices(&view, view.ask(id).map_or(&[], |ask| ask.grants()));
     let list = |names: Vec<String>| names.join(" and ");
     match reason {
+        Reason::Running { apart: Some(level), .. } => format!("runs on {}, not within one {level}", here()),
         Reason::Running { .. } => format!("runs on {}", here()),
         Reason::Starting => format!("is starting on {}", here()),
         Reason::Releasing => format!("is giving back {}", here()),
