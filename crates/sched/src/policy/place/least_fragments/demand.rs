@@ -74,8 +74,10 @@ impl Demand {
                 wants.iter().filter(|want| want.devices > 0 && want.kinds.contains(&kind)).collect();
             let mut forms: Vec<(u32, u16)> = mine.iter().map(|want| (want.devices, want.share)).collect();
             let mut cpus: Vec<u64> = mine.iter().map(|want| want.cpu_milli).collect();
-            (forms.sort_unstable(), cpus.sort_unstable());
-            (forms.dedup(), cpus.dedup());
+            forms.sort_unstable();
+            forms.dedup();
+            cpus.sort_unstable();
+            cpus.dedup();
             let weigh = |enough: usize| {
                 let fits = |want: &&&Want| cpus[..enough].contains(&want.cpu_milli);
                 let mut weights = vec![0; forms.len()];
