@@ -421,6 +421,7 @@ fn files() {
     let error = read::parse_workload("j.yaml", b"- {name: a,\n run: \xff}").unwrap_err();
     assert_eq!(error.to_string(), "j.yaml:2:7: is not UTF-8, expected UTF-8");
     let error = read::parse_workload("jobs.txt", b"").unwrap_err();
-    let expected = "jobs.txt: has another extension, expected .yaml, .yml, .csv or one of these with .gz";
+    let expected =
+        "jobs.txt: has another extension, expected .yaml, .yml, .csv, .json, .swf, .trace or one of these with .gz";
     assert_eq!(error.to_string(), expected);
 }
