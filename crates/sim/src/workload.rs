@@ -11,7 +11,7 @@
 //! | [`cluster_file`] | the cluster a person describes (YAML) |
 //! | [`job_list`], [`job_csv`] | the jobs a person describes (YAML, CSV) |
 //! | [`helios`], [`tiresias`] | job tables of public benchmarks |
-//! | [`swf`], [`philly`], [`pai`], [`helios_log`], [`gavel`], [`sia`] | logs and workloads as others publish them |
+//! | [`swf`], [`philly`], [`pai`], [`helios_log`], [`gavel`], [`sia`], [`openb`] | logs and workloads as others publish them |
 //! | [`generate`] | seeded workloads with a daily rhythm, and a demonstration cluster |
 //! | [`limits`] | how large anything may be |
 
@@ -26,6 +26,7 @@ pub mod job_list;
 mod left_out;
 mod lines;
 mod moment;
+pub mod openb;
 pub mod pai;
 pub mod philly;
 pub mod read;

@@ -3,7 +3,7 @@
 //! | extension | workload | cluster |
 //! |---|---|---|
 //! | `.yaml`, `.yml` | job list | cluster file |
-//! | `.csv` | job table, or a public table that the header (of PAI also a row) gives away | the machines of Philly and PAI, Tiresias' table |
+//! | `.csv` | job table, or a public table that the header (of PAI also a row) gives away | the machines of Philly, PAI and openb, Tiresias' table |
 //! | `.swf` | Standard Workload Format | the machine in its comments |
 //! | `.json`, or none and the name `cluster_job_log` | Philly's job log | |
 //! | `.trace` | Gavel's and Shockwave's workloads | |
@@ -16,7 +16,7 @@
 use super::gavel::Throughputs;
 use super::read_error::ReadError;
 use super::{Cluster, Workload, cluster_file, limits, table, tiresias};
-use super::{gavel, helios, helios_log, job_csv, job_list, pai, philly, sia, swf};
+use super::{gavel, helios, helios_log, job_csv, job_list, openb, pai, philly, sia, swf};
 use flate2::read::MultiGzDecoder;
 use std::fs::File;
 use std::io::Read;
@@ -92,6 +92,7 @@ fn csv_workload(file: &str, bytes: &[u8], header: &[String]) -> Result<Workload,
             Ok(tiresias::to_workload(&tiresias::parse_jobs(file, bytes)?, ""))
         }
         _ if sia::is_job_table(header) => sia::parse(file, bytes),
+        _ if openb::is_pod_list(header) => Ok(openb::to_workload(&openb::parse_pods(file, bytes)?)),
         _ if sia::is_pool(header) => sia::parse_pool(file, bytes),
         _ => job_csv::parse(file, bytes),
     }
@@ -109,6 +110,7 @@ pub fn parse_cluster(file: &str, bytes: &[u8]) -> Result<Cluster, ReadError> {
         "csv" if pai::is_machine_table(&header) || is_named(file, "pai_machine_spec") => {
             pai::parse_cluster(file, bytes)
         }
+        "csv" if openb::is_node_list(&header) => Ok(openb::to_cluster(&openb::parse_nodes(file, bytes)?)),
         "csv" => tiresias::parse_cluster(file, bytes, DEVICE),
         _ => Err(other_extension(file, ".yaml, .yml, .csv, .swf")),
     }

@@ -1,0 +1,248 @@
+//! Alibaba's cluster of 2023 in which pods share devices (`openb`): a list of nodes and lists of pods.
+//!
+//! ```csv
+//! name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time
+//! openb-pod-0000,12000,16384,1,460,,LS,Running,0,3600,60
+//! openb-pod-0001,6000,12288,2,1000,V100M16|V100M32,BE,Succeeded,10,130,10
+//! ```
+//! A pod is a gang of one member: `num_gpu` devices on one node, `gpu_milli` thousandths of each, of any of the models
+//! in `gpu_spec`. It arrives at `creation_time` and is as long as the time from `scheduled_time` to `deletion_time`, in
+//! seconds as written. `BE` becomes best effort, `Guaranteed` guaranteed, `LS` and `Burstable` standard. How the pod
+//! ended is read over.
+//!
+//! Left out, and counted: pods that were never scheduled, pods without an end, and pods that ask for no device.
+//!
+//! The nodes have the columns `sn,cpu_milli,memory_mib,gpu,model`. The model is the kind.
+
+use super::assemble::Assembly;
+use super::left_out::LeftOut;
+use super::read_error::{InFile, ReadError};
+use super::table::Table;
+use super::value::{self, Expected};
+use super::{Cluster, Submission, Truth, Workload, limits};
+use consort_types::{DeviceGroup, JobSpec, KindSpec, NodeSpec, Qos, Shape, Span, Time, WHOLE};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+const PODS: [&str; 11] = [
+    "name",
+    "cpu_milli",
+    "memory_mib",
+    "num_gpu",
+    "gpu_milli",
+    "gpu_spec",
+    "qos",
+    "pod_phase",
+    "creation_time",
+    "deletion_time",
+    "scheduled_time",
+];
+const NODES: [&str; 5] = ["sn", "cpu_milli", "memory_mib", "gpu", "model"];
+
+/// One row of a list of pods.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Pod {
+    /// Unique in the list.
+    pub name: String,
+    /// Thousandths of a processor that it asks for.
+    pub cpu_milli: u64,
+    /// Memory of the node that it asks for, in MiB.
+    pub memory_mib: u64,
+    /// How many devices.
+    pub gpus: u32,
+    /// Thousandths of each of them; 0 when there are none.
+    pub gpu_milli: u16,
+    /// Models that would do; empty when any would.
+    pub models: Vec<String>,
+    /// How firmly it holds what it has.
+    pub qos: Qos,
+    /// When it was created.
+    pub created: Time,
+    /// When it began to run, if it did.
+    pub scheduled: Option<Time>,
+    /// When it was gone, if it was.
+    pub deleted: Option<Time>,
+}
+
+/// One row of a list of nodes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Node {
+    /// Unique in the list.
+    pub name: String,
+    /// Thousandths of a processor that it has.
+    pub cpu_milli: u64,
+    /// Its memory, in MiB.
+    pub memory_mib: u64,
+    /// How many devices.
+    pub gpus: u32,
+    /// What they are; empty when there are none.
+    pub model: String,
+}
+
+/// Whether a header is that of a list of pods.
+pub(super) fn is_pod_list(header: &[String]) -> bool {
+    ["num_gpu", "gpu_milli", "creation_time"].iter().all(|name| header.iter().any(|column| column == name))
+}
+
+/// Whether a header is that of a list of nodes.
+pub(super) fn is_node_list(header: &[String]) -> bool {
+    ["sn", "gpu", "model"].iter().all(|name| header.iter().any(|column| column == name))
+}
+
+/// Reads a list of pods. `file` is what errors call it.
+pub fn parse_pods(file: &str, bytes: &[u8]) -> Result<Vec<Pod>, ReadError> {
+    pods(bytes).in_file(file)
+}
+
+/// Reads a list of nodes. `file` is what errors call it.
+pub fn parse_nodes(file: &str, bytes: &[u8]) -> Result<Vec<Node>, ReadError> {
+    nodes(bytes).in_file(file)
+}
+
+fn pods(bytes: &[u8]) -> Result<Vec<Pod>, ReadError> {
+    let mut table = Table::open(bytes, &PODS, &PODS)?;
+    let [name, cpu, memory, gpus, milli, spec, qos, _, created, deleted, scheduled] =
+        PODS.map(|name| table.column(name));
+    let (mut pods, mut seen) = (vec![], BTreeSet::new());
+    while table.next()? {
+        let pod = Pod {
+            name: table.need(name, value::name)?,
+            cpu_milli: table.need(cpu, amount)?,
+            memory_mib: table.need(memory, mebibytes)?,
+            gpus: table.need(gpus, |text| value::count(text, 0, limits::WIDTH))?,
+            gpu_milli: table.need(milli, thousandths)?,
+            models: table.read(spec, models)?.unwrap_or_default(),
+            qos: table.need(qos, class)?,
+            created: table.need(created, value::instant)?,
+            scheduled: table.read(scheduled, value::instant)?,
+            deleted: table.read(deleted, value::instant)?,
+        };
+        if pod.gpus > 0 && pod.gpu_milli == 0 {
+            return Err(table.complain(milli, "a whole number from 1 to 1,000, since `num_gpu` is not 0"));
+        }
+        if !seen.insert(pod.name.clone()) {
+            return Err(table.complain(name, "a name that no earlier pod has"));
+        }
+        if pods.len() == limits::JOBS {
+            return Err(table.place_of(name).fail("is beyond the 5,000,000th pod, expected fewer"));
+        }
+        pods.push(pod);
+    }
+    Ok(pods)
+}
+
+fn nodes(bytes: &[u8]) -> Result<Vec<Node>, ReadError> {
+    let mut table = Table::open(bytes, &NODES, &NODES)?;
+    let [name, cpu, memory, gpus, model] = NODES.map(|name| table.column(name));
+    let (mut nodes, mut seen, mut devices) = (vec![], BTreeSet::new(), 0);
+    while table.next()? {
+        let count = table.need(gpus, |text| value::count(text, 0, limits::WIDTH))?;
+        let node = Node {
+            name: table.need(name, value::name)?,
+            cpu_milli: table.need(cpu, amount)?,
+            memory_mib: table.need(memory, mebibytes)?,
+            gpus: count,
+            model: if count > 0 { table.need(model, value::name)? } else { String::new() },
+        };
+        if !seen.insert(node.name.clone()) {
+            return Err(table.complain(name, "a name that no earlier node has"));
+        }
+        devices += u64::from(count);
+        if devices > limits::DEVICES || nodes.len() as u64 == limits::DEVICES {
+            let message = "the nodes or devices up to here are more than 1,000,000, expected fewer";
+            return Err(table.place_of(gpus).fail(message));
+        }
+        nodes.push(node);
+    }
+    Ok(nodes)
+}
+
+fn amount(text: &str) -> Result<u64, Expected> {
+    value::count(text, 0, u32::MAX).map(u64::from)
+}
+
+/// Mebibytes, at most a pebibyte of them.
+fn mebibytes(text: &str) -> Result<u64, Expected> {
+    value::count(text, 0, (limits::MEMORY_BYTES >> 20) as u32).map(u64::from)
+}
+
+fn thousandths(text: &str) -> Result<u16, Expected> {
+    value::count(text, 0, u32::from(WHOLE)).map(|number| number as u16)
+}
+
+fn models(text: &str) -> Result<Vec<String>, Expected> {
+    let models: Vec<String> =
+        text.split('|').map(|part| value::name(part.trim())).collect::<Result<_, _>>()?;
+    let once: BTreeSet<&String> = models.iter().collect();
+    if once.len() < models.len() { Err("models with `|` between them, each once".into()) } else { Ok(models) }
+}
+
+fn class(text: &str) -> Result<Qos, Expected> {
+    match text {
+        "BE" => Ok(Qos::BestEffort),
+        "LS" | "Burstable" => Ok(Qos::Standard),
+        "Guaranteed" => Ok(Qos::Guaranteed),
+        _ => Err("BE, LS, Burstable or Guaranteed".into()),
+    }
+}
+
+/// What a pod asks for: one shape for each model that would do.
+pub fn to_shapes(pod: &Pod) -> Vec<Shape> {
+    let any = Shape { devices: pod.gpus, share: pod.gpu_milli, ..Shape::any() };
+    match pod.models.is_empty() {
+        true => vec![any],
+        false => pod.models.iter().map(|model| Shape { kind: Some(model.clone()), ..any.clone() }).collect(),
+    }
+}
+
+/// All pods that ran as a workload, and the notes about those that did not.
+pub fn to_workload(pods: &[Pod]) -> Workload {
+    let (mut assembly, mut left) = (Assembly::<()>::new(), LeftOut::of("pods"));
+    for pod in pods {
+        left.see();
+        let length = match (pod.scheduled, pod.deleted) {
+            _ if pod.gpus == 0 => Err("no device is asked for"),
+            (None, _) => Err("never scheduled"),
+            (_, None) => Err("it has no end"),
+            (Some(start), Some(end)) if end < start => Err("it ended before it started"),
+            (Some(start), Some(end)) => Ok(end - start),
+        };
+        match length {
+            Err(reason) => left.leave(reason),
+            Ok(length) => {
+                let added = assembly.add(to_submission(pod, length), vec![]);
+                assert!(added.is_ok(), "pods have unique names and are few enough");
+            }
+        }
+    }
+    Workload { notes: left.notes(), ..assembly.finish().expect("nobody waits for anybody") }
+}
+
+fn to_submission(pod: &Pod, length: Span) -> Submission {
+    let mut spec = JobSpec::gang(pod.name.as_str(), 1, Shape::any());
+    spec.qos = pod.qos;
+    spec.stages[0].roles[0].shapes = to_shapes(pod);
+    let (label, truth) = (pod.name.clone(), Truth::runs(length));
+    Submission { label, at: pod.created, spec: Arc::new(spec), after: vec![], truth }
+}
+
+/// All nodes as a cluster.
+pub fn to_cluster(nodes: &[Node]) -> Cluster {
+    let kinds: BTreeSet<&String> =
+        nodes.iter().filter(|node| node.gpus > 0).map(|node| &node.model).collect();
+    let group = |node: &Node| DeviceGroup { kind: node.model.clone(), count: node.gpus, island: 0 };
+    let node = |node: &Node| NodeSpec {
+        name: node.name.clone(),
+        domains: vec![],
+        devices: if node.gpus > 0 { vec![group(node)] } else { vec![] },
+        features: vec![],
+    };
+    Cluster {
+        kinds: kinds.into_iter().map(|name| KindSpec::named(name.as_str())).collect(),
+        nodes: nodes.iter().map(node).collect(),
+        ..Cluster::default()
+    }
+}
+
+#[cfg(test)]
+mod tests;
