@@ -16,7 +16,8 @@
 //! say how many steps a job does and not how long it takes. So a table of throughputs must lie beside such a file (or
 //! one or two folders above, as Gavel keeps it): `simulation_throughputs.json`. A job is then as long as its steps
 //! take alone on `v100`, at its scale factor, with its devices side by side. That other kinds are slower is not told
-//! by this length. A job whose throughput is 0 cannot run on that kind: it is left out, and counted.
+//! by this length. Shockwave's durations are measured in the same way, as if the batch size that a job begins with were
+//! kept to its end. A job whose throughput is 0 cannot run on that kind: it is left out, and counted.
 
 use super::assemble::Assembly;
 use super::left_out::LeftOut;

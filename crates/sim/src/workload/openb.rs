@@ -170,11 +170,19 @@ fn thousandths(text: &str) -> Result<u16, Expected> {
     value::count(text, 0, u32::from(WHOLE)).map(|number| number as u16)
 }
 
+/// Models with a stroke between them. The published lists name some of them twice in one cell: once is enough.
 fn models(text: &str) -> Result<Vec<String>, Expected> {
-    let models: Vec<String> =
-        text.split('|').map(|part| value::name(part.trim())).collect::<Result<_, _>>()?;
-    let once: BTreeSet<&String> = models.iter().collect();
-    if once.len() < models.len() { Err("models with `|` between them, each once".into()) } else { Ok(models) }
+    let mut models: Vec<String> = vec![];
+    for part in text.split('|') {
+        let model = value::name(part.trim())?;
+        if !models.contains(&model) {
+            models.push(model);
+        }
+        if models.len() > limits::STAGES {
+            return Err("at most 1,000 models".into());
+        }
+    }
+    Ok(models)
 }
 
 fn class(text: &str) -> Result<Qos, Expected> {

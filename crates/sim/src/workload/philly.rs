@@ -139,10 +139,15 @@ fn unreadable(error: &serde_json::Error) -> ReadError {
     let words = whole.rsplit_once(" at line ").map_or(whole.as_str(), |(words, _)| words);
     // It quotes what it found in full, however long that is.
     let words: String = words.chars().take(300).flat_map(char::escape_debug).collect();
-    match words.strip_prefix("missing field ") {
-        Some(field) => place.fail(format!("a job or attempt has no {field}, expected one")),
-        None if error.is_data() => place.fail(words),
-        None => place.fail(format!("is not JSON ({words}), expected a list of jobs")),
+    if let Some(field) = words.strip_prefix("missing field ") {
+        return place.fail(format!("a job or attempt has no {field}, expected one"));
+    }
+    if let Some(field) = words.strip_prefix("duplicate field ") {
+        return place.fail(format!("{field} is given twice, expected once"));
+    }
+    match error.is_data() {
+        true => place.fail(words),
+        false => place.fail(format!("is not JSON ({words}), expected a list of jobs")),
     }
 }
 
