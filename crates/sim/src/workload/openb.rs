@@ -8,7 +8,8 @@
 //! A pod is a gang of one member: `num_gpu` devices on one node, `gpu_milli` thousandths of each, of any of the models
 //! in `gpu_spec`. It arrives at `creation_time` and is as long as the time from `scheduled_time` to `deletion_time`, in
 //! seconds as written. `BE` becomes best effort, `Guaranteed` guaranteed, `LS` and `Burstable` standard. How the pod
-//! ended is read over.
+//! ended is read over. Some of the published lists (`multigpu`) end after `gpu_milli`: their rows can be had from
+//! [`parse_pods`], but without times they are no workload, and are refused in one sentence.
 //!
 //! Left out, and counted: pods that were never scheduled, pods without an end, and pods that ask for no device.
 //!
@@ -56,8 +57,8 @@ pub struct Pod {
     pub models: Vec<String>,
     /// How firmly it holds what it has.
     pub qos: Qos,
-    /// When it was created.
-    pub created: Time,
+    /// When it was created, if the list says so.
+    pub created: Option<Time>,
     /// When it began to run, if it did.
     pub scheduled: Option<Time>,
     /// When it was gone, if it was.
@@ -81,7 +82,7 @@ pub struct Node {
 
 /// Whether a header is that of a list of pods.
 pub(super) fn is_pod_list(header: &[String]) -> bool {
-    ["num_gpu", "gpu_milli", "creation_time"].iter().all(|name| header.iter().any(|column| column == name))
+    ["cpu_milli", "num_gpu", "gpu_milli"].iter().all(|name| header.iter().any(|column| column == name))
 }
 
 /// Whether a header is that of a list of nodes.
@@ -89,9 +90,15 @@ pub(super) fn is_node_list(header: &[String]) -> bool {
     ["sn", "gpu", "model"].iter().all(|name| header.iter().any(|column| column == name))
 }
 
-/// Reads a list of pods. `file` is what errors call it.
+/// Reads a list of pods as a workload. `file` is what errors call it.
+pub fn parse(file: &str, bytes: &[u8]) -> Result<Workload, ReadError> {
+    let needed = [&PODS[8..], &PODS[..5]].concat();
+    pods(bytes, &needed).map(|pods| to_workload(&pods)).in_file(file)
+}
+
+/// Reads a list of pods, which need not say when they ran. `file` is what errors call it.
 pub fn parse_pods(file: &str, bytes: &[u8]) -> Result<Vec<Pod>, ReadError> {
-    pods(bytes).in_file(file)
+    pods(bytes, &PODS[..5]).in_file(file)
 }
 
 /// Reads a list of nodes. `file` is what errors call it.
@@ -99,8 +106,8 @@ pub fn parse_nodes(file: &str, bytes: &[u8]) -> Result<Vec<Node>, ReadError> {
     nodes(bytes).in_file(file)
 }
 
-fn pods(bytes: &[u8]) -> Result<Vec<Pod>, ReadError> {
-    let mut table = Table::open(bytes, &PODS, &PODS)?;
+fn pods(bytes: &[u8], needed: &[&str]) -> Result<Vec<Pod>, ReadError> {
+    let mut table = Table::open(bytes, &PODS, needed)?;
     let [name, cpu, memory, gpus, milli, spec, qos, _, created, deleted, scheduled] =
         PODS.map(|name| table.column(name));
     let (mut pods, mut seen) = (vec![], BTreeSet::new());
@@ -112,8 +119,8 @@ fn pods(bytes: &[u8]) -> Result<Vec<Pod>, ReadError> {
             gpus: table.need(gpus, |text| value::count(text, 0, limits::WIDTH))?,
             gpu_milli: table.need(milli, thousandths)?,
             models: table.read(spec, models)?.unwrap_or_default(),
-            qos: table.need(qos, class)?,
-            created: table.need(created, value::instant)?,
+            qos: table.read(qos, class)?.unwrap_or(Qos::Standard),
+            created: table.read(created, value::instant)?,
             scheduled: table.read(scheduled, value::instant)?,
             deleted: table.read(deleted, value::instant)?,
         };
@@ -208,17 +215,17 @@ pub fn to_workload(pods: &[Pod]) -> Workload {
     let (mut assembly, mut left) = (Assembly::<()>::new(), LeftOut::of("pods"));
     for pod in pods {
         left.see();
-        let length = match (pod.scheduled, pod.deleted) {
+        let when = match (pod.created, pod.scheduled, pod.deleted) {
             _ if pod.gpus == 0 => Err("no device is asked for"),
-            (None, _) => Err("never scheduled"),
-            (_, None) => Err("it has no end"),
-            (Some(start), Some(end)) if end < start => Err("it ended before it started"),
-            (Some(start), Some(end)) => Ok(end - start),
+            (_, None, _) => Err("never scheduled"),
+            (None, ..) | (.., None) => Err("it has no beginning or no end"),
+            (_, Some(start), Some(end)) if end < start => Err("it ended before it started"),
+            (Some(at), Some(start), Some(end)) => Ok((at, end - start)),
         };
-        match length {
+        match when {
             Err(reason) => left.leave(reason),
-            Ok(length) => {
-                let added = assembly.add(to_submission(pod, length), vec![]);
+            Ok((at, length)) => {
+                let added = assembly.add(to_submission(pod, at, length), vec![]);
                 assert!(added.is_ok(), "pods have unique names and are few enough");
             }
         }
@@ -226,12 +233,12 @@ pub fn to_workload(pods: &[Pod]) -> Workload {
     Workload { notes: left.notes(), ..assembly.finish().expect("nobody waits for anybody") }
 }
 
-fn to_submission(pod: &Pod, length: Span) -> Submission {
+fn to_submission(pod: &Pod, at: Time, length: Span) -> Submission {
     let mut spec = JobSpec::gang(pod.name.as_str(), 1, Shape::any());
     spec.qos = pod.qos;
     spec.stages[0].roles[0].shapes = to_shapes(pod);
     let (label, truth) = (pod.name.clone(), Truth::runs(length));
-    Submission { label, at: pod.created, spec: Arc::new(spec), after: vec![], truth }
+    Submission { label, at, spec: Arc::new(spec), after: vec![], truth }
 }
 
 /// All nodes as a cluster.

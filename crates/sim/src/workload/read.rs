@@ -92,7 +92,7 @@ fn csv_workload(file: &str, bytes: &[u8], header: &[String]) -> Result<Workload,
             Ok(tiresias::to_workload(&tiresias::parse_jobs(file, bytes)?, ""))
         }
         _ if sia::is_job_table(header) => sia::parse(file, bytes),
-        _ if openb::is_pod_list(header) => Ok(openb::to_workload(&openb::parse_pods(file, bytes)?)),
+        _ if openb::is_pod_list(header) => openb::parse(file, bytes),
         _ if sia::is_pool(header) => sia::parse_pool(file, bytes),
         _ => job_csv::parse(file, bytes),
     }

@@ -100,7 +100,7 @@ fn readers() -> Vec<(Reader, Vec<String>)> {
             ],
         ),
         (
-            |file, bytes| openb::parse_pods(file, bytes).map(|pods| drop(openb::to_workload(&pods))),
+            |file, bytes| openb::parse(file, bytes).and(openb::parse_pods(file, bytes)).map(drop),
             vec![example(include_str!("../openb.rs"), "csv")],
         ),
         (
