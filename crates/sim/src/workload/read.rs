@@ -145,8 +145,8 @@ fn one_of(folder: &Path, name: &str) -> Option<PathBuf> {
 
 /// Looks for a file in the folder of another, and in so many folders above it.
 fn beside(path: &Path, name: &str, up: usize) -> Result<Found, ReadError> {
-    // Of a bare name the folder is an empty path; of a whole path the folders above are known without asking.
-    let whole = path.canonicalize().unwrap_or_else(|_| path.into());
+    // A bare name has no folders in it. Links are not followed: beside means where the person put the file.
+    let whole = std::path::absolute(path).unwrap_or_else(|_| path.into());
     let found = whole.ancestors().skip(1).take(up + 1).find_map(|folder| one_of(folder, name));
     found.map(|path| bytes(&path)).transpose()
 }
