@@ -6,14 +6,15 @@
 //! openb-pod-0001,6000,12288,2,1000,V100M16|V100M32,BE,Succeeded,10,130,10
 //! ```
 //! A pod is a gang of one member: `num_gpu` devices on one node, `gpu_milli` thousandths of each, of any of the models
-//! in `gpu_spec`. It arrives at `creation_time` and is as long as the time from `scheduled_time` to `deletion_time`, in
+//! in `gpu_spec`, and of the node `cpu_milli` thousandths of a processor and `memory_mib` MiB. A pod without a device
+//! takes only these. A part of several devices cannot be asked for: it becomes whole, and is counted. It arrives at `creation_time` and is as long as the time from `scheduled_time` to `deletion_time`, in
 //! seconds as written. `BE` becomes best effort, `Guaranteed` guaranteed, `LS` and `Burstable` standard. How the pod
 //! ended is read over. Some of the published lists (`multigpu`) end after `gpu_milli`: their rows can be had from
 //! [`parse_pods`], but without times they are no workload, and are refused in one sentence.
 //!
-//! Left out, and counted: pods that were never scheduled, pods without an end, and pods that ask for no device.
+//! Left out, and counted: pods that were never scheduled, pods without an end, and pods that ask for nothing at all.
 //!
-//! The nodes have the columns `sn,cpu_milli,memory_mib,gpu,model`. The model is the kind.
+//! The nodes have the columns `sn,cpu_milli,memory_mib,gpu,model`. The model is the kind; a node may have no device.
 
 use super::assemble::Assembly;
 use super::left_out::LeftOut;
@@ -21,7 +22,7 @@ use super::read_error::{InFile, ReadError};
 use super::table::Table;
 use super::value::{self, Expected};
 use super::{Cluster, Submission, Truth, Workload, limits};
-use consort_types::{DeviceGroup, JobSpec, KindSpec, NodeSpec, Qos, Shape, Span, Time, WHOLE};
+use consort_types::{DeviceGroup, Host, JobSpec, KindSpec, NodeSpec, Qos, Shape, Span, Time, WHOLE};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -114,7 +115,7 @@ fn pods(bytes: &[u8], needed: &[&str]) -> Result<Vec<Pod>, ReadError> {
     while table.next()? {
         let pod = Pod {
             name: table.need(name, value::name)?,
-            cpu_milli: table.need(cpu, amount)?,
+            cpu_milli: table.need(cpu, processors)?,
             memory_mib: table.need(memory, mebibytes)?,
             gpus: table.need(gpus, |text| value::count(text, 0, limits::WIDTH))?,
             gpu_milli: table.need(milli, thousandths)?,
@@ -146,7 +147,7 @@ fn nodes(bytes: &[u8]) -> Result<Vec<Node>, ReadError> {
         let count = table.need(gpus, |text| value::count(text, 0, limits::WIDTH))?;
         let node = Node {
             name: table.need(name, value::name)?,
-            cpu_milli: table.need(cpu, amount)?,
+            cpu_milli: table.need(cpu, processors)?,
             memory_mib: table.need(memory, mebibytes)?,
             gpus: count,
             model: if count > 0 { table.need(model, value::name)? } else { String::new() },
@@ -164,8 +165,9 @@ fn nodes(bytes: &[u8]) -> Result<Vec<Node>, ReadError> {
     Ok(nodes)
 }
 
-fn amount(text: &str) -> Result<u64, Expected> {
-    value::count(text, 0, u32::MAX).map(u64::from)
+/// Thousandths of a processor, at most a million processors.
+fn processors(text: &str) -> Result<u64, Expected> {
+    value::count(text, 0, 1_000_000_000).map(u64::from)
 }
 
 /// Mebibytes, at most a pebibyte of them.
@@ -203,8 +205,10 @@ fn class(text: &str) -> Result<Qos, Expected> {
 
 /// What a pod asks for: one shape for each model that would do.
 pub fn to_shapes(pod: &Pod) -> Vec<Shape> {
-    let any = Shape { devices: pod.gpus, share: pod.gpu_milli, ..Shape::any() };
-    match pod.models.is_empty() {
+    let share = if pod.gpus == 1 { pod.gpu_milli } else { WHOLE };
+    let host = Host { cpu_milli: pod.cpu_milli, memory_bytes: pod.memory_mib << 20 };
+    let any = Shape { devices: pod.gpus, share, host, ..Shape::any() };
+    match pod.gpus == 0 || pod.models.is_empty() {
         true => vec![any],
         false => pod.models.iter().map(|model| Shape { kind: Some(model.clone()), ..any.clone() }).collect(),
     }
@@ -216,7 +220,7 @@ pub fn to_workload(pods: &[Pod]) -> Workload {
     for pod in pods {
         left.see();
         let when = match (pod.created, pod.scheduled, pod.deleted) {
-            _ if pod.gpus == 0 => Err("no device is asked for"),
+            _ if pod.gpus == 0 && pod.cpu_milli == 0 && pod.memory_mib == 0 => Err("nothing is asked for"),
             (_, None, _) => Err("never scheduled"),
             (None, ..) | (.., None) => Err("it has no beginning or no end"),
             (_, Some(start), Some(end)) if end < start => Err("it ended before it started"),
@@ -225,6 +229,9 @@ pub fn to_workload(pods: &[Pod]) -> Workload {
         match when {
             Err(reason) => left.leave(reason),
             Ok((at, length)) => {
+                if pod.gpus > 1 && pod.gpu_milli < WHOLE {
+                    left.lose("the part of several devices, which became whole");
+                }
                 let added = assembly.add(to_submission(pod, at, length), vec![]);
                 assert!(added.is_ok(), "pods have unique names and are few enough");
             }
@@ -251,6 +258,7 @@ pub fn to_cluster(nodes: &[Node]) -> Cluster {
         domains: vec![],
         devices: if node.gpus > 0 { vec![group(node)] } else { vec![] },
         features: vec![],
+        host: Host { cpu_milli: node.cpu_milli, memory_bytes: node.memory_mib << 20 },
     };
     Cluster {
         kinds: kinds.into_iter().map(|name| KindSpec::named(name.as_str())).collect(),

@@ -7,14 +7,15 @@
 //! ```
 //! The columns are those above (`pai_task_table.csv`; its header ships in a file of its own and may be put on top). All
 //! tasks of one `job_name` are one gang: each task is a role, with `inst_num` members. `plan_gpu` is in hundredths of
-//! a device for each member: 50 is half a device, 200 are two whole ones on one node, and what is above one device and
-//! not whole is spread evenly (150 is two times three quarters). `gpu_type` is the kind; it is the kind that the task
+//! a device for each member: 50 is half a device, 200 are two whole ones on one node. A share is a part of one device,
+//! so what is above one device and not whole becomes whole, and is counted (150 are two). `gpu_type` is the kind; it is the kind that the task
 //! was given, which need not be one that it asked for. The gang is as long as the time from the first start to the
 //! last end.
 //!
 //! A job table (`pai_job_table.csv`: `job_name,inst_id,user,status,start_time,end_time`) in the same folder says who
 //! submitted a job, which becomes the tenant, and when. Without it the tenant is `default` and a job arrives when its
-//! first task started. Times count from the first submission. How tasks ended is read over.
+//! first task started. Times count from the first submission. How tasks ended is read over, and so are processors and
+//! memory, so that such a workload runs on clusters that do not account for them.
 //!
 //! Left out, and counted: tasks that ask for no device, say no number of instances, or have no start or end.
 //!
@@ -160,6 +161,9 @@ fn read_tasks(bytes: &[u8], left: &mut LeftOut) -> Result<Gangs, ReadError> {
         };
         let kind = table.need(kind, maybe(value::name))?;
         let shape = shape(thousandths, kind);
+        if shape.devices > 1 && !thousandths.is_multiple_of(u64::from(WHOLE)) {
+            left.lose("the part of a device beside whole ones, which became whole");
+        }
         if u64::from(members) * u64::from(shape.devices) > u64::from(limits::WIDTH) {
             let message = "one ask is for more than 1,000,000 devices, expected fewer";
             return Err(table.place_of(gpu).fail(message));
@@ -211,10 +215,10 @@ fn read_jobs(bytes: &[u8], gangs: &mut Gangs) -> Result<usize, ReadError> {
     Ok(named)
 }
 
-/// So many thousandths of a device for each member, on as few devices as hold them, all with the same share.
+/// So many thousandths of a device for each member: a part of one, or whole ones.
 fn shape(thousandths: u64, kind: Option<String>) -> Shape {
     let devices = thousandths.div_ceil(u64::from(WHOLE));
-    let share = thousandths.div_ceil(devices) as u16;
+    let share = if devices == 1 { thousandths as u16 } else { WHOLE };
     Shape { kind, devices: devices as u32, share, ..Shape::any() }
 }
 

@@ -26,7 +26,7 @@ use super::moment::{from_the_first, maybe, moment};
 use super::read_error::{InFile, Place, ReadError};
 use super::table::{Table, without_mark};
 use super::{Cluster, Submission, Truth, Workload, limits, value};
-use consort_types::{DeviceGroup, JobSpec, KindSpec, NodeSpec, Shape, Span, Time};
+use consort_types::{DeviceGroup, Host, JobSpec, KindSpec, NodeSpec, Shape, Span, Time};
 use serde::Deserialize;
 use serde::de::{Deserializer, Error, IgnoredAny};
 use std::collections::{BTreeMap, BTreeSet};
@@ -189,7 +189,7 @@ fn machines(bytes: &[u8]) -> Result<Cluster, ReadError> {
         }
         kinds.entry(kind.clone()).or_insert(memory_bytes);
         let devices = vec![DeviceGroup { kind, count, island: 0 }];
-        nodes.push(NodeSpec { name, domains: vec![], devices, features: vec![] });
+        nodes.push(NodeSpec { name, domains: vec![], devices, features: vec![], host: Host::NONE });
     }
     let kind = |(name, memory_bytes): (String, u64)| KindSpec { memory_bytes, ..KindSpec::named(name) };
     Ok(Cluster { kinds: kinds.into_iter().map(kind).collect(), nodes, ..Cluster::default() })

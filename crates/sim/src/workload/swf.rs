@@ -33,7 +33,7 @@ use super::lines::{Between, Line, Lines};
 use super::read_error::{InFile, Place, ReadError};
 use super::value::{self, Expected};
 use super::{Cluster, Submission, Truth, Workload, limits};
-use consort_types::{Condition, DeviceGroup, JobSpec, KindSpec, NodeSpec, Shape, Span, Time};
+use consort_types::{Condition, DeviceGroup, Host, JobSpec, KindSpec, NodeSpec, Shape, Span, Time};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -199,6 +199,7 @@ fn cluster(bytes: &[u8]) -> Result<Cluster, ReadError> {
             island: 0,
         }],
         features: vec![],
+        host: Host::NONE,
     };
     Ok(Cluster {
         kinds: vec![KindSpec::named(PROCESSOR)],

@@ -1,11 +1,11 @@
 //! The machines of PAI: which kind of device they have, and how many.
 //!
-//! A row is a node. Processors and memory are read over.
+//! A row is a node, with `cap_cpu` processors and `cap_mem` GiB of memory beside its devices.
 
 use crate::workload::read_error::{InFile, ReadError};
 use crate::workload::table::Table;
 use crate::workload::{Cluster, limits, value};
-use consort_types::{DeviceGroup, KindSpec, NodeSpec};
+use consort_types::{DeviceGroup, Host, KindSpec, NodeSpec};
 use std::collections::BTreeSet;
 
 pub(super) const COLUMNS: [&str; 5] = ["machine", "gpu_type", "cap_cpu", "cap_mem", "cap_gpu"];
@@ -17,7 +17,7 @@ pub fn parse_cluster(file: &str, bytes: &[u8]) -> Result<Cluster, ReadError> {
 
 fn machines(bytes: &[u8]) -> Result<Cluster, ReadError> {
     let mut table = Table::open_named(bytes, &COLUMNS)?;
-    let [machine, kind, _, _, gpus] = COLUMNS.map(|name| table.column(name));
+    let [machine, kind, cpus, memory, gpus] = COLUMNS.map(|name| table.column(name));
     let (mut nodes, mut kinds, mut seen, mut total) = (vec![], BTreeSet::new(), BTreeSet::new(), 0);
     while table.next()? {
         let name = table.need(machine, value::name)?;
@@ -36,7 +36,11 @@ fn machines(bytes: &[u8]) -> Result<Cluster, ReadError> {
             kinds.insert(kind.clone());
             devices.push(DeviceGroup { kind, count, island: 0 });
         }
-        nodes.push(NodeSpec { name, domains: vec![], devices, features: vec![] });
+        let host = Host {
+            cpu_milli: u64::from(table.need(cpus, super::count)?) * 1_000,
+            memory_bytes: u64::from(table.need(memory, super::count)?) << 30,
+        };
+        nodes.push(NodeSpec { name, domains: vec![], devices, features: vec![], host });
     }
     Ok(Cluster { kinds: kinds.into_iter().map(KindSpec::named).collect(), nodes, ..Cluster::default() })
 }

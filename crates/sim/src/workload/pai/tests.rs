@@ -40,12 +40,13 @@ fn tasks_of_one_job_are_one_gang_and_others_are_counted() {
     let shapes: Vec<&Shape> = a.spec.stages[0].roles.iter().flat_map(|role| &role.shapes).collect();
     let whole = Shape { devices: 2, ..Shape::of("V100") };
     assert_eq!(shapes, [&whole, &Shape { share: 126, ..Shape::of("MISC") }]);
-    assert_eq!(b.spec.stages[0].roles[0].shapes, [Shape { devices: 2, share: 750, ..Shape::any() }]);
+    assert_eq!(b.spec.stages[0].roles[0].shapes, [Shape { devices: 2, ..Shape::any() }]);
     let expected = [
         "left out 1 of 7 tasks: no number of instances is given",
         "left out 1 of 7 tasks: it has no start or no end",
         "left out 1 of 7 tasks: it ended before it started",
         "left out 1 of 7 tasks: no device is asked for",
+        "not kept, in 1 of 7 tasks: the part of a device beside whole ones, which became whole",
         "2 of 2 jobs are not in j.csv: the tenant default's",
     ];
     assert_eq!(workload.notes, expected);
@@ -67,4 +68,6 @@ fn machines_are_nodes() {
     let text = "82e5,T4,96,512,2\n82e6,V100,96,512,8\n";
     let cluster = parse_cluster("m.csv", text.as_bytes()).unwrap();
     assert_eq!((cluster.nodes.len(), cluster.devices(), cluster.devices_of("T4")), (2, 10, 2));
+    let host = consort_types::Host { cpu_milli: 96_000, memory_bytes: 512 << 30 };
+    assert_eq!(cluster.nodes[0].host, host);
 }
