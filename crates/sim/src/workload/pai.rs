@@ -8,9 +8,9 @@
 //! The columns are those above (`pai_task_table.csv`; its header ships in a file of its own and may be put on top). All
 //! tasks of one `job_name` are one gang: each task is a role, with `inst_num` members. `plan_gpu` is in hundredths of
 //! a device for each member: 50 is half a device, 200 are two whole ones on one node. A share is a part of one device,
-//! so what is above one device and not whole becomes whole, and is counted (150 are two). `gpu_type` is the kind; it is the kind that the task
-//! was given, which need not be one that it asked for. The gang is as long as the time from the first start to the
-//! last end.
+//! so what is above one device and not whole becomes whole, and is counted (150 are two). `gpu_type` is the kind: the
+//! one that the task was given, which need not be one that it asked for. The gang is as long as the time from the first
+//! start to the last end.
 //!
 //! A job table (`pai_job_table.csv`: `job_name,inst_id,user,status,start_time,end_time`) in the same folder says who
 //! submitted a job, which becomes the tenant, and when. Without it the tenant is `default` and a job arrives when its

@@ -3,7 +3,7 @@
 //! | extension | workload | cluster |
 //! |---|---|---|
 //! | `.yaml`, `.yml` | job list | cluster file |
-//! | `.csv` | job table, or a public table that the header (of PAI also a row) gives away | the machines of Philly, PAI and openb, Tiresias' table |
+//! | `.csv` | job table, or a table of others, given away by its first line | tables of others likewise |
 //! | `.swf` | Standard Workload Format | the machine in its comments |
 //! | `.json`, or none and the name `cluster_job_log` | Philly's job log | |
 //! | `.trace` | Gavel's and Shockwave's workloads | |

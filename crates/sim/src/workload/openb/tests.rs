@@ -1,6 +1,8 @@
 use super::*;
 use crate::workload::tests::{bench_data, example};
+use crate::workload::{Submission, Truth};
 use crate::workload::{read_cluster, read_workload};
+use consort_types::{Host, Shape, Span};
 
 #[test]
 fn the_example_in_the_documentation_is_read_as_it_says() {
