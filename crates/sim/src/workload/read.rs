@@ -131,11 +131,16 @@ fn file_in(path: &Path, names: &[&str]) -> Result<PathBuf, ReadError> {
     if !path.is_dir() {
         return Ok(path.into());
     }
-    names.iter().find_map(|name| one_of(path, name)).ok_or_else(|| {
-        let message =
-            format!("is a folder; name a file, expected in a folder only one of {}", names.join(", "));
-        ReadError::whole(&path.display().to_string(), message)
-    })
+    let mut found: Vec<PathBuf> = names.iter().filter_map(|name| one_of(path, name)).collect();
+    match (found.pop(), found.is_empty()) {
+        (Some(file), true) => Ok(file),
+        _ => {
+            let names = names.join(", ");
+            let message =
+                format!("is a folder; name a file, or a folder in which one of {names} is expected");
+            Err(ReadError::whole(&path.display().to_string(), message))
+        }
+    }
 }
 
 /// A file of this name in a folder, packed or not.
