@@ -78,7 +78,8 @@ fn workload(dice: &mut Dice, cluster: &Cluster, count: u64) -> Workload {
         Submission { label, at, spec, after: vec![], truth }
     });
     let submissions = submissions.collect();
-    Workload { submissions, tenants: cluster.tenants.clone(), queues: cluster.queues.clone() }
+    let (tenants, queues) = (cluster.tenants.clone(), cluster.queues.clone());
+    Workload { submissions, tenants, queues, notes: vec![] }
 }
 
 fn played(cluster: &Cluster, workload: &Workload, policy: &str) -> Outcome {

@@ -2,6 +2,8 @@
 
 use super::*;
 
+mod published;
+
 fn check(cases: &[(&str, &str)], read: impl Fn(&str) -> Option<ReadError>) {
     let mut wrong = 0;
     for (text, expected) in cases {
@@ -421,6 +423,6 @@ fn files() {
     let error = read::parse_workload("j.yaml", b"- {name: a,\n run: \xff}").unwrap_err();
     assert_eq!(error.to_string(), "j.yaml:2:7: is not UTF-8, expected UTF-8");
     let error = read::parse_workload("jobs.txt", b"").unwrap_err();
-    let expected = "jobs.txt: has another extension, expected .yaml, .yml, .csv or one of these with .gz";
+    let expected = "jobs.txt: has another extension, expected .yaml, .yml, .csv, .json, .swf, .trace or one of these with .gz";
     assert_eq!(error.to_string(), expected);
 }
