@@ -23,13 +23,44 @@ pub struct Free {
     domains: Vec<Vec<u32>>,
     /// By feature: the nodes that have it, usable or not.
     features: Vec<NodeSet>,
+    growth: Growth,
 }
+
+/// When there last was more of a kind than before, by a clock that counts such moments. What found no room before that
+/// moment may find some after it; what found none since then finds none now. Moved by `apply` alone: a draft that takes
+/// and gives back has not made anything grow.
+#[derive(Clone, Debug, Default)]
+struct Growth {
+    clock: u64,
+    kinds: Vec<u64>,
+}
+
+/// When something grew is no part of what is free.
+impl PartialEq for Growth {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Growth {}
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct NodeFree {
     usable: bool,
-    /// By kind, for the kinds the node has: wholly free devices.
-    whole: Vec<(KindId, u32)>,
+    /// By kind, for the kinds the node has: wholly free devices. Most nodes have one kind, and the index is copied often.
+    first: Option<(KindId, u32)>,
+    others: Vec<(KindId, u32)>,
+}
+
+impl NodeFree {
+    fn whole(&self) -> impl Iterator<Item = &(KindId, u32)> {
+        self.first.iter().chain(&self.others)
+    }
+
+    fn whole_mut(&mut self, kind: KindId) -> Option<&mut u32> {
+        let mut all = self.first.iter_mut().chain(&mut self.others);
+        all.find(|entry| entry.0 == kind).map(|entry| &mut entry.1)
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -64,6 +95,26 @@ impl Free {
         free
     }
 
+    /// There is more of a kind than before, or of what stands beside it on its nodes.
+    pub(crate) fn grew(&mut self, kind: KindId) {
+        let Growth { clock, kinds } = &mut self.growth;
+        *clock += 1;
+        if kinds.len() <= kind.index() {
+            kinds.resize(kind.index() + 1, 0);
+        }
+        kinds[kind.index()] = *clock;
+    }
+
+    /// The growth clock.
+    pub(crate) fn clock(&self) -> u64 {
+        self.growth.clock
+    }
+
+    /// Whether there has been more of a kind since the clock showed this.
+    pub(crate) fn has_grown(&self, kind: KindId, since: u64) -> bool {
+        self.growth.kinds.get(kind.index()).is_some_and(|&last| last > since)
+    }
+
     /// Makes room for kinds, domains, devices and nodes that are new in the cluster.
     pub(crate) fn make_room(&mut self, cluster: &Cluster) {
         self.kinds.resize(cluster.kinds.len(), KindFree::default());
@@ -83,17 +134,20 @@ impl Free {
         self.make_room(cluster);
         let node = &cluster.nodes[id.index()];
         assert!(!self.nodes[id.index()].usable, "it was fenced, or nobody knew it");
-        let mut whole: Vec<(KindId, u32)> = vec![];
+        (self.nodes[id.index()].first, self.nodes[id.index()].others) = (None, vec![]);
         for device in node.devices().map(DeviceId) {
             self.devices[device.index()] = cluster.unheld(device);
             let kind = cluster.device(device).kind;
             let is_whole = u32::from(self.device(device).0 == WHOLE);
-            match whole.iter_mut().find(|entry| entry.0 == kind) {
-                Some(entry) => entry.1 += is_whole,
-                None => whole.push((kind, is_whole)),
+            let found = &mut self.nodes[id.index()];
+            if let Some(whole) = found.whole_mut(kind) {
+                *whole += is_whole;
+            } else if found.first.is_none() {
+                found.first = Some((kind, is_whole));
+            } else {
+                found.others.push((kind, is_whole));
             }
         }
-        self.nodes[id.index()].whole = whole;
         for (nodes, name) in self.features.iter_mut().zip(&cluster.features) {
             if node.spec.features.contains(name) {
                 nodes.insert(id.0)
@@ -110,10 +164,13 @@ impl Free {
             return;
         }
         self.nodes[id.index()].usable = usable;
-        for index in 0..self.nodes[id.index()].whole.len() {
-            let (kind, whole) = self.nodes[id.index()].whole[index];
+        let kinds: Vec<(KindId, u32)> = self.nodes[id.index()].whole().copied().collect();
+        for (kind, whole) in kinds {
             let (from, to) = if usable { (0, whole) } else { (whole, 0) };
             self.list(cluster, id, kind, from, to);
+            if usable {
+                self.grew(kind);
+            }
         }
         for device in cluster.nodes[id.index()].devices().map(DeviceId) {
             let share = self.device(device).0;
@@ -147,8 +204,17 @@ impl Free {
         }
     }
 
+    /// A device's free part changed, for good and not only in a draft.
+    pub(crate) fn sync(&mut self, cluster: &Cluster, id: DeviceId, unheld: (i32, i64)) {
+        let was = self.devices[id.index()];
+        self.set(cluster, id, unheld);
+        if unheld.0 > was.0 || unheld.1 > was.1 {
+            self.grew(cluster.device(id).kind);
+        }
+    }
+
     /// A device's free part changed.
-    pub(crate) fn set(&mut self, cluster: &Cluster, id: DeviceId, (raw, memory): (i32, i64)) {
+    fn set(&mut self, cluster: &Cluster, id: DeviceId, (raw, memory): (i32, i64)) {
         let was = self.device(id).0;
         self.devices[id.index()] = (raw, memory);
         let share = self.device(id).0;
@@ -159,11 +225,10 @@ impl Free {
         let node = &mut self.nodes[device.node.index()];
         let usable = node.usable;
         if (was == WHOLE) != (share == WHOLE) {
-            let entry =
-                node.whole.iter_mut().find(|entry| entry.0 == device.kind).expect("the node has this kind");
-            let from = entry.1;
-            entry.1 = if share == WHOLE { from + 1 } else { from - 1 };
-            let to = entry.1;
+            let whole = node.whole_mut(device.kind).expect("the node has this kind");
+            let from = *whole;
+            *whole = if share == WHOLE { from + 1 } else { from - 1 };
+            let to = *whole;
             if usable {
                 self.list(cluster, device.node, device.kind, from, to);
             }
@@ -234,7 +299,7 @@ impl Free {
         if !node.usable {
             return 0;
         }
-        node.whole.iter().find(|entry| entry.0 == kind).map_or(0, |entry| entry.1)
+        node.whole().find(|entry| entry.0 == kind).map_or(0, |entry| entry.1)
     }
 
     /// Wholly free devices of a kind in one domain.

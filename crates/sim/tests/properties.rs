@@ -277,13 +277,14 @@ fn hashes_are_pinned() {
     assert_eq!(format!("{:016x}", history.hash), PINNED_HISTORY);
 }
 
-const PINNED: [&str; 7] = [
-    "fifo ce93a24f8531c74c",
-    "priority 81ca17674aa41500",
-    "shortest daa28c4513305886",
-    "qssf 66fa79ecc30e530c",
-    "shortest-remaining ed08595b04b8a545",
-    "las bed6f458eb7f8bd1",
-    "deadline ac6e4de9ee1e39cd",
+const PINNED: [&str; 8] = [
+    "fifo 487f43700be284c7",
+    "priority 0541643784c8c7f5",
+    "fair 753c9285e7bc847e",
+    "shortest 49a9f8a39e46a120",
+    "qssf 3f0ffca015551a5b",
+    "shortest-remaining 62aea4f617b130cb",
+    "las 81731912515b9fec",
+    "deadline 74b9e59bfb14b47a",
 ];
-const PINNED_HISTORY: &str = "abefeca85bb2fc03";
+const PINNED_HISTORY: &str = "c344bed16117feec";

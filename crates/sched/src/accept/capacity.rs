@@ -6,7 +6,7 @@ use crate::draft::Draft;
 use crate::explain::memory_words;
 use crate::free::Free;
 use crate::lines::Lines;
-use crate::policy::place::{Consolidated, Need, Place};
+use crate::policy::place::Consolidated;
 use crate::scheduler::Scheduler;
 use crate::state::State;
 use crate::state::cluster::{Cluster, Health, Level};
@@ -180,20 +180,23 @@ fn emptied(cluster: &Cluster) -> Cluster {
     empty
 }
 
-/// The most members inside one island or one domain, by halving.
+/// The most members inside one island or one domain, whatever the health of the nodes.
 fn most_within(cluster: &Cluster, shape: &ClassShape, kind: KindId) -> u32 {
-    let empty = emptied(cluster);
-    let free = Free::of(&empty);
-    let fits = |count| {
-        let only = free.nodes_having(&shape.features);
-        let (devices, within) = (shape.devices, shape.within);
-        let need = Need { cluster: &empty, free: &free, only, kind, count, devices, within };
-        Consolidated.place(&need).is_some()
-    };
-    let (mut low, mut high) = (0, free.total(kind) / shape.devices);
-    while low < high {
-        let middle = low + (high - low).div_ceil(2);
-        if fits(middle) { low = middle } else { high = middle - 1 }
+    let name = &cluster.kinds[kind.index()].spec.name;
+    let mut in_domain = vec![0; cluster.domains.len()];
+    let mut in_island = 0;
+    for (index, node) in cluster.nodes.iter().enumerate() {
+        if !cluster.has_features(NodeId(index as u32), &shape.features) {
+            continue;
+        }
+        let groups = node.spec.devices.iter().filter(|group| group.kind == *name);
+        match shape.within {
+            Some(Level::Domain(level)) => {
+                let devices: u32 = groups.map(|group| group.count).sum();
+                in_domain[node.domains[usize::from(level)] as usize] += devices / shape.devices;
+            }
+            _ => in_island = groups.map(|group| group.island.min(group.count)).fold(in_island, u32::max),
+        }
     }
-    low
+    in_domain.into_iter().max().unwrap_or(0).max(in_island / shape.devices)
 }

@@ -33,7 +33,8 @@ pub struct Need<'a> {
 
 /// A choice of nodes.
 pub trait Place: Send + Sync {
-    /// Devices for all members, member by member; or `None` when there is no room.
+    /// Devices for all members, member by member; or `None` when there is no room. Where it finds none, it finds none when
+    /// even less is free: a plan relies on that, and does not ask twice.
     fn place(&self, need: &Need<'_>) -> Option<Vec<Grant>>;
 }
 

@@ -52,6 +52,11 @@ pub const ALL: &[Stock] = &[
         make: || (Box::new(Priority), by_claim()),
     },
     Stock {
+        name: "fair",
+        about: "least dominant share first, within a tenant firmer class and higher priority, then first come",
+        make: || (Box::new(Fair), vec![]),
+    },
+    Stock {
         name: "shortest",
         about: "shortest declared estimate first",
         make: || (Box::new(Shortest), vec![]),
