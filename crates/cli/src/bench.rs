@@ -12,6 +12,7 @@ use crate::table::Table;
 use crate::{files, inputs, names};
 use consort_sim::bench::{self, Anchor, BenchError, Request, Row, SCENARIOS, Scenario};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -20,6 +21,7 @@ Examples:
   consort bench jct-philly --data DIR                  all public cases
   consort bench jct-philly --case half --policy fifo --policy srtf --json
   consort bench jct-philly --check                     exit 1 if a bar is missed
+  consort bench plan-scale --case 1000                 what a decision costs; needs no data
   consort bench live --case submit,life                the daemon itself, on this machine
 
 The data is not part of Consort: name the folder with --data, or once and for
@@ -67,7 +69,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let all_cases: Vec<&str> = scenario.cases.iter().chain(scenario.more_cases).copied().collect();
     known(&format!("case of {name}"), &args.cases, &all_cases)?;
     known(&format!("policy in {name}"), &args.policies, scenario.policies)?;
-    let data = data(args)?;
+    let data = if scenario.needs_data || args.data.is_some() { data(args)? } else { PathBuf::new() };
     if let Some(path) = &args.jobs_csv {
         files::folder_of(path)?;
     }
@@ -150,11 +152,20 @@ struct Line<'a> {
     case: &'a str,
     policy: &'a str,
     seed: u64,
-    metrics: Figures,
+    metrics: Metrics,
     anchor: Option<Beside<'a>>,
     /// Whether there is a bar that it could miss.
     checked: bool,
     misses: &'a [String],
+}
+
+/// What every run has, and what only this benchmark has.
+#[derive(Serialize)]
+struct Metrics {
+    #[serde(flatten)]
+    figures: Figures,
+    #[serde(flatten)]
+    more: BTreeMap<&'static str, f64>,
 }
 
 #[derive(Serialize)]
@@ -172,12 +183,18 @@ impl<'a> Line<'a> {
             case: &row.case,
             policy: &row.policy,
             seed: row.seed,
-            metrics: Figures::of(&row.report),
+            metrics: Metrics { figures: Figures::of(&row.report), more: more(row) },
             anchor: row.anchor.as_ref().map(beside),
             checked: is_checked(row),
             misses: &row.misses,
         }
     }
+}
+
+/// Figures that only this benchmark has; what a report has too is told there.
+fn more(row: &Row) -> BTreeMap<&'static str, f64> {
+    let own = |name: &str| Figures::of(&row.report).get(name).is_none();
+    row.more.iter().copied().filter(|(name, _)| own(name)).collect()
 }
 
 #[derive(Serialize)]
@@ -257,7 +274,7 @@ fn all_met(rows: &[Row]) -> String {
 
 /// Whether there is a bar that a row could miss.
 fn is_checked(row: &Row) -> bool {
-    row.anchor.is_some() || !row.misses.is_empty()
+    row.anchor.is_some() || row.is_barred || !row.misses.is_empty()
 }
 
 /// Seconds, not hours and minutes: published figures come in seconds.
@@ -271,6 +288,13 @@ fn table(rows: &[Row]) -> Table {
         table.numbers("seed", 0, rows.iter().map(|row| row.seed.to_string()));
     }
     table.numbers("jobs", 4, reports().map(|report| thousands(report.jobs)));
+    if let Some(row) = rows.iter().find(|row| !row.more.is_empty()) {
+        for &(name, _) in &row.more {
+            let figures = rows.iter().map(|row| row.figure(name).unwrap_or(f64::NAN));
+            table.numbers(name, 0, figures.map(|value| decimal(value, if value < 100.0 { 2 } else { 0 })));
+        }
+        return table;
+    }
     table.numbers("avg JCT s", 0, reports().map(|report| seconds(over_jobs(report, report.avg_jct_s))));
     table.numbers("avg queue s", 2, reports().map(|report| seconds(over_jobs(report, report.avg_queue_s))));
     table.numbers("p99 JCT s", 8, reports().map(|report| decimal(over_jobs(report, report.p99_jct_s), 0)));

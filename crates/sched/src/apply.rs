@@ -81,7 +81,7 @@ impl Scheduler {
     /// Brings the free index in step with one device.
     pub(crate) fn sync_device(&mut self, id: DeviceId) {
         let unheld = self.state.cluster.unheld(id);
-        self.free.set(&self.state.cluster, id, unheld);
+        self.free.sync(&self.state.cluster, id, unheld);
     }
 
     /// Whether what is derived still equals what would be derived afresh. For tests and the swarm.

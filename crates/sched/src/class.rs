@@ -160,6 +160,11 @@ impl Classes {
         &self.entries[id.0 as usize].as_ref().expect("a class lives while a job uses it").class
     }
 
+    /// The same, where it may have left.
+    pub fn find(&self, id: ClassId) -> Option<&Arc<Class>> {
+        self.entries.get(id.0 as usize)?.as_ref().map(|entry| &entry.class)
+    }
+
     /// Whether these roles were already found to fit a cluster of this make.
     pub fn known_to_fit(&self, roles: &[Role], make: u64) -> bool {
         self.ids

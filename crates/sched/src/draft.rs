@@ -6,8 +6,7 @@
 pub(crate) mod room;
 
 use crate::free::Free;
-use crate::lines::{Group, Lines, Walk};
-use crate::policy::{Key, Order};
+use crate::lines::{Group, Lines};
 use crate::state::State;
 use crate::state::jobs::{AskState, Phase};
 use crate::view::{AskView, Doing, View};
@@ -16,11 +15,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What a policy writes into.
 pub struct Draft<'a> {
-    state: &'a State,
-    free: &'a mut Free,
-    lines: &'a mut Lines,
+    pub(crate) state: &'a State,
+    pub(crate) free: &'a mut Free,
+    pub(crate) lines: &'a mut Lines,
     capabilities: Capabilities,
-    now: Time,
+    pub(crate) now: Time,
     moves: Vec<Move>,
     wake_at: Option<Time>,
     slot: Option<Slot>,
@@ -29,7 +28,7 @@ pub struct Draft<'a> {
     /// Changes to the accounts: committed, leaving.
     accounts: BTreeMap<(TenantId, KindId), (u64, u64)>,
     log: Vec<Undo>,
-    watch: Option<AskId>,
+    pub(crate) watch: Option<AskId>,
     noted: Option<Reason>,
 }
 
@@ -117,6 +116,16 @@ impl<'a> Draft<'a> {
         self.free
     }
 
+    /// Whether nothing is written yet.
+    pub(crate) fn is_blank(&self) -> bool {
+        self.log.is_empty()
+    }
+
+    /// Whether some node accounts for its host.
+    pub(crate) fn has_pools(&self) -> bool {
+        self.state.cluster.pools.is_some()
+    }
+
     /// Whether the draft starts it.
     pub fn starts(&self, ask: AskId) -> bool {
         self.started.contains(&ask)
@@ -132,6 +141,11 @@ impl<'a> Draft<'a> {
         let account = self.state.ledger.account(tenant, kind);
         let (committed, leaving) = self.accounts.get(&(tenant, kind)).copied().unwrap_or_default();
         account.committed + committed - account.leaving - leaving
+    }
+
+    /// Whether a tenant may not have all it can get of some kind.
+    pub(crate) fn is_limited(&self, tenant: TenantId) -> bool {
+        self.state.ledger.tenant(tenant).accounts.iter().any(|account| account.ceiling.is_some())
     }
 
     /// Whether a tenant keeps at least its guarantee without this one, in every kind it holds.
@@ -186,6 +200,20 @@ impl<'a> Draft<'a> {
         ask.class().shapes().any(|shape| shape.could_use(&self.state.cluster, device))
     }
 
+    /// The same, to be asked of very many devices.
+    pub(crate) fn usable_by(&self, ask: &AskView<'a>) -> impl Fn(DeviceId) -> bool + use<'a> {
+        let (cluster, class) = (&self.state.cluster, ask.class());
+        let has_kind = |kind| {
+            class.shapes().any(|shape| shape.suits(cluster, kind) && shape.kinds(cluster).any(|k| k == kind))
+        };
+        let kinds: Vec<bool> = cluster.kind_ids().map(has_kind).collect();
+        let is_picky = class.is_featured() || class.shapes().any(|shape| shape.devices == 0);
+        move |id| {
+            kinds[cluster.device(id).kind.index()]
+                && (!is_picky || class.shapes().any(|shape| shape.could_use(cluster, id)))
+        }
+    }
+
     /// Whether enough whole devices are free on nodes that would do, were they in the right place: for each role, on some
     /// shape and kind, beside what the `others` take of that kind because they accept no other.
     pub(crate) fn has_enough(&self, ask: &AskView<'_>, others: impl Fn(usize, KindId) -> u64) -> bool {
@@ -221,12 +249,12 @@ impl<'a> Draft<'a> {
 
     /// Devices that an ask could use, that nobody of ours holds and that still cannot be granted: those on nodes that
     /// take no new work, those in foreign hands, and those that are ill.
-    pub(crate) fn out_of_reach(&self, ask: &AskView<'_>) -> (u32, u32, u32) {
-        let cluster = &self.state.cluster;
+    pub(crate) fn out_of_reach(&self, ask: &AskView<'a>) -> (u32, u32, u32) {
+        let (cluster, could_use) = (&self.state.cluster, self.usable_by(ask));
         let (mut closed, mut foreign, mut ill) = (0, 0, 0);
         for node in &cluster.nodes {
             let devices = node.devices().map(|id| (DeviceId(id), &cluster.devices[id as usize]));
-            for (_, device) in devices.filter(|(id, device)| device.held == 0 && self.could_use(ask, *id)) {
+            for (_, device) in devices.filter(|(id, device)| device.held == 0 && could_use(*id)) {
                 closed += u32::from(!node.usable());
                 ill += u32::from(node.usable() && device.ill.is_some());
                 foreign += u32::from(node.usable() && device.ill.is_none() && device.foreign > 0);
@@ -235,23 +263,16 @@ impl<'a> Draft<'a> {
         (closed, foreign, ill)
     }
 
-    // -- the waiting line
-
-    /// Begins a pass over everybody who waits, in this order.
-    pub(crate) fn walk(&mut self, order: &dyn Order) -> Walk {
-        Walk::begin(self.lines, self.state, order, self.now)
-    }
-
-    /// The next in the pass.
-    pub(crate) fn next(&mut self, walk: &mut Walk) -> Option<(Key, AskId)> {
-        walk.next(self.lines, self.state)
-    }
-
     // -- trying
 
     /// Remembers where we are.
     pub fn mark(&self) -> Mark {
         Mark(self.log.len())
+    }
+
+    /// Whether nothing has been written since the mark.
+    pub fn is_at(&self, mark: Mark) -> bool {
+        self.log.len() == mark.0
     }
 
     /// Takes back everything written since the mark.

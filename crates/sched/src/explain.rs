@@ -188,12 +188,17 @@ fn kind_name(view: &View<'_>, kind: KindId) -> String {
 }
 
 /// What is missing, and who has it.
-pub(crate) fn no_room(draft: &Draft<'_>, ask: &AskView<'_>) -> Reason {
+pub(crate) fn no_room<'a>(draft: &Draft<'a>, ask: &AskView<'a>) -> Reason {
     let (view, roles) = (draft.view(), draft.needs_by_role(ask));
     let kinds: BTreeSet<KindId> = roles.iter().flatten().map(|need| need.0).collect();
     let enough = draft.has_enough(ask, |role, kind| unavoidable(&roles, role, kind));
-    let mut holders = holders(&view, draft, ask);
-    holders.sort_by_key(|(until, id, _)| (until.is_none(), *until, *id));
+    let mut ranks = holders(&view, draft, ask);
+    ranks.sort_by_key(|&(until, id, _)| (until.is_none(), until, id));
+    let told = ranks.iter().take(TOLD).filter_map(|&(until, id, devices)| {
+        Some(Holder { name: view.ask(id)?.spec().name.clone(), devices, until })
+    });
+    let holders: Vec<Holder> = told.collect();
+    let others = (ranks.len() - holders.len()) as u32;
     let stage = &ask.spec().stages[usize::from(ask.id().stage)];
     let (closed, foreign, ill) = draft.out_of_reach(ask);
     Reason::NoRoom {
@@ -204,34 +209,48 @@ pub(crate) fn no_room(draft: &Draft<'_>, ask: &AskView<'_>) -> Reason {
         ill,
         scattered: enough,
         hosted: ask.class().shapes().any(|shape| !shape.host.is_none()),
-        holders: holders.into_iter().map(|(_, _, holder)| holder).collect(),
+        holders,
+        others,
     }
 }
 
-type Rank = (Option<Time>, AskId, Holder);
+/// So many holders are told by name.
+const TOLD: usize = 8;
 
-fn holders(view: &View<'_>, draft: &Draft<'_>, ask: &AskView<'_>) -> Vec<Rank> {
-    let wanted = |grant: &&Grant| draft.could_use(ask, grant.device);
-    let others = || view.granted().filter(|id| *id != ask.id()).filter_map(|id| view.ask(id));
-    let planned = others().filter(|other| other.doing() == Doing::Planned);
+/// When it ends, who, and how many devices.
+type Rank = (Option<Time>, AskId, u32);
+
+/// Everybody else who holds what an ask could use. Of very many, in a large cluster, and each is read from a place of its
+/// own: so it goes column by column, in loops so short that the machine fetches many of them at once.
+fn holders<'a>(view: &View<'a>, draft: &Draft<'a>, ask: &AskView<'a>) -> Vec<Rank> {
+    let could_use = draft.usable_by(ask);
+    let others = view.granted().filter(|id| *id != ask.id());
+    let others: Vec<AskView<'a>> = others.filter_map(|id| view.ask(id)).collect();
+    let grants: Vec<(Doing, &[Grant])> = others.iter().map(|other| (other.doing(), other.grants())).collect();
+    let planned = grants.iter().filter(|(doing, _)| *doing == Doing::Planned);
     let promised: BTreeSet<DeviceId> =
-        planned.flat_map(|other| other.grants()).map(|grant| grant.device).collect();
-    let mut ranks: Vec<Rank> = vec![];
-    for other in others() {
+        planned.flat_map(|(_, grants)| grants.iter()).map(|grant| grant.device).collect();
+    let is_simple = !ask.class().is_featured() && !draft.has_pools();
+    let counts = others.iter().zip(&grants).map(|(other, &(doing, grants))| {
+        // All members of a role have devices of one kind.
+        if other.fills().len() == 1 && is_simple && doing != Doing::Releasing {
+            return if could_use(grants[0].device) { grants.len() as u32 } else { 0 };
+        }
         // What is on its way out counts for whom it is promised to, and otherwise comes back about now.
-        let leaves = other.doing() == Doing::Releasing;
-        let grants = other.grants().iter().filter(|grant| !(leaves && promised.contains(&grant.device)));
-        let devices = grants.filter(wanted).count() as u32;
+        let is_passed_on = |grant: &&Grant| doing == Doing::Releasing && promised.contains(&grant.device);
+        grants.iter().filter(|grant| could_use(grant.device) && !is_passed_on(grant)).count() as u32
+    });
+    let counts: Vec<u32> = counts.collect();
+    let holding = others.iter().zip(&grants).zip(&counts).filter(|(_, devices)| **devices > 0);
+    let mut ranks: Vec<Rank> = vec![];
+    for ((other, (doing, _)), &devices) in holding {
+        let leaves = *doing == Doing::Releasing;
         let left = if leaves { Some(Span::ZERO) } else { length::time_left(view, other.id(), draft.now()) };
         let until = left.map(|left| draft.now() + left);
         match ranks.last_mut() {
-            _ if devices == 0 => {}
             // Tasks of one bag that end together are told once.
-            Some(last) if last.1.job == other.id().job && last.0 == until => last.2.devices += devices,
-            _ => {
-                let holder = Holder { name: other.spec().name.clone(), devices, until };
-                ranks.push((until, other.id(), holder));
-            }
+            Some(last) if last.1.job == other.id().job && last.0 == until => last.2 += devices,
+            _ => ranks.push((until, other.id(), devices)),
         }
     }
     ranks

@@ -7,15 +7,13 @@
 //! Only usable nodes (up, not drained) are listed.
 
 use crate::node_set::NodeSet;
+use crate::notes::Notes;
 use crate::state::cluster::{Cluster, FeatureId, NO_ISLAND, Pool};
 use consort_types::*;
-use std::any::Any;
-use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::fmt;
 
 /// The index.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Free {
     /// By device: free thousandths and free memory. Below zero where foreign use overlaps what we granted, so that
     /// giving back a part does not make the rest look free.
@@ -26,55 +24,47 @@ pub struct Free {
     domains: Vec<Vec<u32>>,
     /// By feature: the nodes that have it, usable or not.
     features: Vec<NodeSet>,
-    /// By node: rises whenever anything about it changes, if only for a moment.
-    versions: Vec<u32>,
+    growth: Growth,
     pub(crate) notes: Notes,
 }
 
-/// Equal when they list the same.
-impl PartialEq for Free {
-    fn eq(&self, other: &Self) -> bool {
-        let Free { devices, nodes, kinds, domains, features, .. } = self;
-        (devices, nodes, kinds, domains, features)
-            == (&other.devices, &other.nodes, &other.kinds, &other.domains, &other.features)
+/// When there last was more of a kind than before, by a clock that counts such moments. What found no room before that
+/// moment may find some after it; what found none since then finds none now. Moved by `apply` alone: a draft that takes
+/// and gives back has not made anything grow.
+#[derive(Clone, Debug, Default)]
+struct Growth {
+    clock: u64,
+    kinds: Vec<u64>,
+    /// By node: rises whenever anything about it changes at all, if only in a draft.
+    nodes: Vec<u32>,
+}
+
+/// When something changed is no part of what is free.
+impl PartialEq for Growth {
+    fn eq(&self, _: &Self) -> bool {
+        true
     }
 }
 
-impl Eq for Free {}
-
-/// What an opinion notes down between two plans; whatever it likes, as long as it follows from what is listed. A copy begins
-/// without notes.
-#[derive(Default)]
-pub(crate) struct Notes(RefCell<Option<Box<dyn Any + Send>>>);
-
-impl Notes {
-    /// Reads and writes the note of this kind; there is one at a time.
-    pub fn with<T: Any + Send + Default, R>(&self, read: impl FnOnce(&mut T) -> R) -> R {
-        let mut note = self.0.borrow_mut();
-        if note.as_ref().is_none_or(|note| !note.is::<T>()) {
-            *note = Some(Box::new(T::default()));
-        }
-        read(note.as_mut().and_then(|note| note.downcast_mut()).expect("just put there"))
-    }
-}
-
-impl Clone for Notes {
-    fn clone(&self) -> Self {
-        Self::default()
-    }
-}
-
-impl fmt::Debug for Notes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("notes")
-    }
-}
+impl Eq for Growth {}
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct NodeFree {
     usable: bool,
-    /// By kind, for the kinds the node has: wholly free devices.
-    whole: Vec<(KindId, u32)>,
+    /// By kind, for the kinds the node has: wholly free devices. Most nodes have one kind, and the index is copied often.
+    first: Option<(KindId, u32)>,
+    others: Vec<(KindId, u32)>,
+}
+
+impl NodeFree {
+    fn whole(&self) -> impl Iterator<Item = &(KindId, u32)> {
+        self.first.iter().chain(&self.others)
+    }
+
+    fn whole_mut(&mut self, kind: KindId) -> Option<&mut u32> {
+        let mut all = self.first.iter_mut().chain(&mut self.others);
+        all.find(|entry| entry.0 == kind).map(|entry| &mut entry.1)
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -109,6 +99,26 @@ impl Free {
         free
     }
 
+    /// There is more of a kind than before, or of what stands beside it on its nodes.
+    pub(crate) fn grew(&mut self, kind: KindId) {
+        let Growth { clock, kinds, .. } = &mut self.growth;
+        *clock += 1;
+        if kinds.len() <= kind.index() {
+            kinds.resize(kind.index() + 1, 0);
+        }
+        kinds[kind.index()] = *clock;
+    }
+
+    /// The growth clock.
+    pub(crate) fn clock(&self) -> u64 {
+        self.growth.clock
+    }
+
+    /// Whether there has been more of a kind since the clock showed this.
+    pub(crate) fn has_grown(&self, kind: KindId, since: u64) -> bool {
+        self.growth.kinds.get(kind.index()).is_some_and(|&last| last > since)
+    }
+
     /// Makes room for kinds, domains, devices and nodes that are new in the cluster.
     pub(crate) fn make_room(&mut self, cluster: &Cluster) {
         self.kinds.resize(cluster.kinds.len(), KindFree::default());
@@ -116,7 +126,7 @@ impl Free {
         self.devices.extend(
             (self.devices.len() as u32..cluster.devices.len() as u32).map(|id| cluster.unheld(DeviceId(id))),
         );
-        self.versions.resize(cluster.nodes.len(), 1);
+        self.growth.nodes.resize(cluster.nodes.len(), 1);
         self.features.resize(cluster.features.len(), NodeSet::default());
         self.domains.resize(cluster.domains.len(), vec![]);
         for kinds in &mut self.domains {
@@ -129,17 +139,20 @@ impl Free {
         self.make_room(cluster);
         let node = &cluster.nodes[id.index()];
         assert!(!self.nodes[id.index()].usable, "it was fenced, or nobody knew it");
-        let mut whole: Vec<(KindId, u32)> = vec![];
+        (self.nodes[id.index()].first, self.nodes[id.index()].others) = (None, vec![]);
         for device in node.devices().map(DeviceId) {
             self.devices[device.index()] = cluster.unheld(device);
             let kind = cluster.device(device).kind;
             let is_whole = u32::from(self.device(device).0 == WHOLE);
-            match whole.iter_mut().find(|entry| entry.0 == kind) {
-                Some(entry) => entry.1 += is_whole,
-                None => whole.push((kind, is_whole)),
+            let found = &mut self.nodes[id.index()];
+            if let Some(whole) = found.whole_mut(kind) {
+                *whole += is_whole;
+            } else if found.first.is_none() {
+                found.first = Some((kind, is_whole));
+            } else {
+                found.others.push((kind, is_whole));
             }
         }
-        self.nodes[id.index()].whole = whole;
         for pool in Pool::ALL.into_iter().filter_map(|pool| node.pool(pool)) {
             self.devices[pool.index()] = cluster.unheld(pool);
         }
@@ -150,7 +163,7 @@ impl Free {
                 nodes.remove(id.0)
             };
         }
-        self.versions[id.index()] += 1;
+        self.growth.nodes[id.index()] += 1;
         self.set_usable(cluster, id, node.usable());
     }
 
@@ -160,11 +173,19 @@ impl Free {
             return;
         }
         self.nodes[id.index()].usable = usable;
-        self.versions[id.index()] += 1;
-        for index in 0..self.nodes[id.index()].whole.len() {
-            let (kind, whole) = self.nodes[id.index()].whole[index];
+        self.growth.nodes[id.index()] += 1;
+        if let Some(pools) =
+            cluster.pools.filter(|_| usable && !cluster.nodes[id.index()].spec.host.is_none())
+        {
+            self.grew(pools);
+        }
+        let kinds: Vec<(KindId, u32)> = self.nodes[id.index()].whole().copied().collect();
+        for (kind, whole) in kinds {
             let (from, to) = if usable { (0, whole) } else { (whole, 0) };
             self.list(cluster, id, kind, from, to);
+            if usable {
+                self.grew(kind);
+            }
         }
         for device in cluster.nodes[id.index()].devices().map(DeviceId) {
             let share = self.device(device).0;
@@ -198,11 +219,20 @@ impl Free {
         }
     }
 
+    /// A device's free part changed, for good and not only in a draft.
+    pub(crate) fn sync(&mut self, cluster: &Cluster, id: DeviceId, unheld: (i32, i64)) {
+        let was = self.devices[id.index()];
+        self.set(cluster, id, unheld);
+        if unheld.0 > was.0 || unheld.1 > was.1 {
+            self.grew(cluster.device(id).kind);
+        }
+    }
+
     /// A device's free part changed.
-    pub(crate) fn set(&mut self, cluster: &Cluster, id: DeviceId, (raw, memory): (i32, i64)) {
+    fn set(&mut self, cluster: &Cluster, id: DeviceId, (raw, memory): (i32, i64)) {
         let was = self.device(id).0;
         self.devices[id.index()] = (raw, memory);
-        self.versions[cluster.device(id).node.index()] += 1;
+        self.growth.nodes[cluster.device(id).node.index()] += 1;
         let share = self.device(id).0;
         if was == share {
             return;
@@ -211,11 +241,10 @@ impl Free {
         let node = &mut self.nodes[device.node.index()];
         let usable = node.usable;
         if (was == WHOLE) != (share == WHOLE) {
-            let entry =
-                node.whole.iter_mut().find(|entry| entry.0 == device.kind).expect("the node has this kind");
-            let from = entry.1;
-            entry.1 = if share == WHOLE { from + 1 } else { from - 1 };
-            let to = entry.1;
+            let whole = node.whole_mut(device.kind).expect("the node has this kind");
+            let from = *whole;
+            *whole = if share == WHOLE { from + 1 } else { from - 1 };
+            let to = *whole;
             if usable {
                 self.list(cluster, device.node, device.kind, from, to);
             }
@@ -277,7 +306,7 @@ impl Free {
 
     /// A number that differs whenever anything about a node does.
     pub(crate) fn version(&self, node: NodeId) -> u32 {
-        self.versions[node.index()]
+        self.growth.nodes[node.index()]
     }
 
     /// Whether a node takes new work.
@@ -310,7 +339,7 @@ impl Free {
         if !node.usable {
             return 0;
         }
-        node.whole.iter().find(|entry| entry.0 == kind).map_or(0, |entry| entry.1)
+        node.whole().find(|entry| entry.0 == kind).map_or(0, |entry| entry.1)
     }
 
     /// Wholly free devices of a kind in one domain.

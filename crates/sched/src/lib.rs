@@ -36,6 +36,7 @@ pub mod free;
 mod held;
 mod lines;
 mod node_set;
+mod notes;
 mod plan;
 pub mod policy;
 pub mod rollout;

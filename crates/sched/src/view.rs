@@ -217,6 +217,12 @@ impl<'a> View<'a> {
         kinds.filter(|(id, _)| Some(*id) != cluster.pools)
     }
 
+    /// Devices of a kind, whatever the health of their nodes.
+    pub fn devices_of(&self, kind: KindId) -> u64 {
+        let sizes = &self.state.cluster.kinds[kind.index()].sizes;
+        sizes.iter().map(|(&size, &nodes)| u64::from(size) * u64::from(nodes)).sum()
+    }
+
     /// Devices of nodes that could take work if they were free.
     pub fn usable_devices(&self) -> u64 {
         self.state.cluster.nodes.iter().filter(|node| node.usable()).map(|node| u64::from(node.count)).sum()
@@ -246,6 +252,12 @@ impl<'a> View<'a> {
             held: account.held,
             usage_device_ms: account.usage_device_ms,
         }
+    }
+
+    /// What a tenant held lately of one kind, up to the last event: an average in thousandths of a device, shifted left by
+    /// 16, that halves with every day in which it holds nothing.
+    pub fn recent(&self, tenant: TenantId, kind: KindId) -> u64 {
+        self.state.ledger.account(tenant, kind).recent(self.state.now)
     }
 
     /// All queues, in order of id.

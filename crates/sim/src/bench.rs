@@ -4,6 +4,7 @@
 
 mod anchors;
 mod helios;
+mod scale;
 mod tiresias;
 
 use crate::report::{Record, Report};
@@ -42,6 +43,17 @@ pub struct Row {
     pub misses: Vec<String>,
     /// Every job, with the name it has in the source.
     pub jobs: Vec<(String, Record)>,
+    /// Figures that only this benchmark has.
+    pub more: Vec<(&'static str, f64)>,
+    /// Whether there is a bar that it could miss, beside those of an anchor.
+    pub is_barred: bool,
+}
+
+impl Row {
+    /// One of the figures that only this benchmark has.
+    pub fn figure(&self, name: &str) -> Option<f64> {
+        self.more.iter().find(|(known, _)| *known == name).map(|&(_, value)| value)
+    }
 }
 
 /// Somebody else's figure for one of our metrics.
@@ -66,6 +78,8 @@ pub struct Scenario {
     pub more_cases: &'static [&'static str],
     /// Policies it knows.
     pub policies: &'static [&'static str],
+    /// Whether it reads public data.
+    pub needs_data: bool,
 }
 
 /// Why a benchmark cannot be run.
@@ -98,7 +112,7 @@ impl From<ReadError> for BenchError {
 }
 
 /// All benchmarks.
-pub const SCENARIOS: &[Scenario] = &[helios::PHILLY, helios::ITP, tiresias::TIRESIAS];
+pub const SCENARIOS: &[Scenario] = &[helios::PHILLY, helios::ITP, tiresias::TIRESIAS, scale::SCALE];
 
 /// Hears what is being run, how many jobs have ended, and of how many.
 pub type Progress<'a> = dyn FnMut(&str, u64, u64) + 'a;
@@ -120,6 +134,7 @@ pub fn run(request: &Request, progress: &mut Progress<'_>) -> Result<Vec<Row>, B
         return Err(BenchError::Unknown(sentence));
     }
     match scenario.name {
+        "plan-scale" => scale::run(&cases, progress),
         "tiresias" => tiresias::run(&request.data, &cases, &policies, progress),
         name => helios::run(name, &request.data, &cases, &policies, progress),
     }

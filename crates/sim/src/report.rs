@@ -156,10 +156,10 @@ impl Report {
 }
 
 /// Numbers in ascending order.
-struct Column(Vec<f64>);
+pub(crate) struct Column(Vec<f64>);
 
 impl Column {
-    fn of(values: impl Iterator<Item = f64>) -> Self {
+    pub fn of(values: impl Iterator<Item = f64>) -> Self {
         let mut values: Vec<f64> = values.collect();
         values.sort_by(f64::total_cmp);
         Column(values)
@@ -169,14 +169,14 @@ impl Column {
         if self.0.is_empty() { 0.0 } else { self.0.iter().sum::<f64>() / self.0.len() as f64 }
     }
 
-    fn at(&self, q: f64) -> f64 {
+    pub fn at(&self, q: f64) -> f64 {
         let index = (self.0.len() as f64 * q) as usize;
         self.0.get(index.min(self.0.len().saturating_sub(1))).copied().unwrap_or(0.0)
     }
 }
 
 /// The high-water mark of this process's memory, as Linux tells it.
-fn peak_rss_mib() -> Option<f64> {
+pub(crate) fn peak_rss_mib() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
     let kib: f64 = line.split_whitespace().nth(1)?.parse().ok()?;

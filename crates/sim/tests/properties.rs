@@ -278,13 +278,14 @@ fn hashes_are_pinned() {
     assert_eq!(format!("{:016x}", history.hash), PINNED_HISTORY);
 }
 
-const PINNED: [&str; 7] = [
-    "fifo 91a7366b9f06e1d3",
-    "priority 936155d84756dc63",
-    "shortest 110044c678e523c1",
-    "qssf 7e95433aac72dec5",
-    "shortest-remaining 7f26b945d4d6b103",
-    "las e3e9c0fcd0b659ba",
-    "deadline c93c26786e83e1a0",
+const PINNED: [&str; 8] = [
+    "fifo d422d2e4d672ec91",
+    "priority 6f16568c907e6615",
+    "fair 56a06f1e51fd9b1b",
+    "shortest dac184976ed0b164",
+    "qssf ee6860a0f84c268e",
+    "shortest-remaining 363d3279d27b5a7c",
+    "las 7a64cd7dd6f92abf",
+    "deadline 2142fbd614c3411e",
 ];
-const PINNED_HISTORY: &str = "0b3635d451b2f2a9";
+const PINNED_HISTORY: &str = "74fc933dfaa695d5";

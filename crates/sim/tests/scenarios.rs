@@ -114,7 +114,7 @@ fn what_cannot_be_read_is_pointed_at() {
         ),
         (
             "policy best",
-            "4:8: found `best`, expected one of fifo, priority, shortest, qssf, shortest-remaining, las, deadline",
+            "4:8: found `best`, expected one of fifo, priority, fair, shortest, qssf, shortest-remaining, las, deadline",
         ),
         ("tenant red: gift 5 h200", "4:13: found `gift`, expected `ceiling` or `guarantee`"),
         ("queue q: lax", "4:10: found `lax`, expected priority, strict or for"),

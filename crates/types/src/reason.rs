@@ -84,8 +84,10 @@ pub enum Reason {
         scattered: bool,
         /// Set when it also needs a part of a node's processors or memory.
         hosted: bool,
-        /// Who holds what it could use, soonest to end first.
+        /// Who holds what it could use, soonest to end first; the first few.
         holders: Vec<Holder>,
+        /// How many others do.
+        others: u32,
     },
     /// Its devices are promised and being given back by others.
     Promised(Vec<AllocationId>),
@@ -145,7 +147,7 @@ impl Reason {
                 Devices(*needs)
             ),
             Reason::Behind { name, queue, .. } => write!(f, "is behind {name} in queue {queue}"),
-            Reason::NoRoom { needs, free, closed, foreign, ill, scattered, hosted, holders } => {
+            Reason::NoRoom { needs, free, closed, foreign, ill, scattered, hosted, holders, others } => {
                 write!(f, "needs {needs}, ")?;
                 match free.as_slice() {
                     [] => f.write_str("0 free")?,
@@ -169,7 +171,7 @@ impl Reason {
                         (Some(until), Some(now)) => write!(f, " for about {} more", left(until, now))?,
                     }
                 }
-                match holders.len().saturating_sub(3) {
+                match holders.len().saturating_sub(3) + *others as usize {
                     0 => {}
                     1 => f.write_str(", and more by another")?,
                     more => write!(f, ", and more by {more} others")?,

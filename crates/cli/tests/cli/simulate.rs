@@ -107,7 +107,7 @@ fn jobs_that_come_to_nothing_are_named() {
         "jobs.yaml",
         "- {name: big, devices: 17, run: 1h}\n- {name: web, replicas: 2, devices: 1}\n- {name: a, run: 1h}\n",
     );
-    for policy in ["priority", "fifo", "shortest", "qssf", "shortest-remaining", "las", "deadline"] {
+    for policy in ["priority", "fifo", "fair", "shortest", "qssf", "shortest-remaining", "las", "deadline"] {
         let line = format!("simulate --cluster cluster.yaml --workload jobs.yaml --policy {policy}");
         let ran = folder.run(&line).done();
         assert!(!ran.err.contains("refused"), "once is enough: {}", ran.err);

@@ -196,16 +196,27 @@ fn emptied(cluster: &Cluster) -> Cluster {
     empty
 }
 
-/// The most members inside one island or one domain, by halving.
+/// The most members inside one island or one domain, whatever the health of the nodes.
 fn most_within(cluster: &Cluster, shape: &ClassShape, kind: KindId) -> u32 {
-    let empty = emptied(cluster);
-    let free = Free::of(&empty);
-    let fits =
-        |count| shape.need(&empty, &free, kind, count, shape.within).placed_by(&Consolidated).is_some();
-    let (mut low, mut high) = (0, free.total(kind) / shape.devices);
-    while low < high {
-        let middle = low + (high - low).div_ceil(2);
-        if fits(middle) { low = middle } else { high = middle - 1 }
+    let name = &cluster.kinds[kind.index()].spec.name;
+    let mut in_domain = vec![0; cluster.domains.len()];
+    let mut in_island = 0;
+    for (index, node) in cluster.nodes.iter().enumerate() {
+        if !cluster.has_features(NodeId(index as u32), &shape.features) {
+            continue;
+        }
+        let groups = node.spec.devices.iter().filter(|group| group.kind == *name);
+        let hosted = hosted(&node.spec.host, &shape.host).unwrap_or(u32::MAX);
+        match shape.within {
+            Some(Level::Domain(level)) => {
+                let devices: u32 = groups.map(|group| group.count).sum();
+                in_domain[node.domains[usize::from(level)] as usize] += (devices / shape.devices).min(hosted);
+            }
+            _ => {
+                let largest = groups.map(|group| group.island.min(group.count)).max().unwrap_or(0);
+                in_island = in_island.max((largest / shape.devices).min(hosted));
+            }
+        }
     }
-    low
+    in_domain.into_iter().max().unwrap_or(0).max(in_island)
 }

@@ -32,11 +32,11 @@ impl Scheduler {
         let tenant = self.state.jobs.get(id.job).expect("check saw it").tenant;
         let mut owed = vec![];
         for grant in &by_device(&placement.grants) {
-            let now = self.hold_now(grant, after, &mut owed);
+            let taken = self.hold_now(grant, after, &mut owed);
             let kind = self.state.cluster.device(grant.device).kind;
             let account = self.state.ledger.account_mut(tenant, kind);
             account.committed += u64::from(grant.share);
-            account.held += u64::from(now);
+            account.hold(self.state.now, u64::from(taken));
         }
         for &giver in after {
             let ask = self.ask_mut(giver.ask);
@@ -312,7 +312,7 @@ impl Scheduler {
         for held in in_hand(grants, owed) {
             self.state.cluster.release(&held);
             let kind = self.state.cluster.device(held.device).kind;
-            self.state.ledger.account_mut(tenant, kind).held -= u64::from(held.share);
+            self.state.ledger.account_mut(tenant, kind).release(self.state.now, u64::from(held.share));
             self.charge(tenant, &held, allocation.held_since);
         }
         for &beneficiary in &allocation.pledges {
@@ -354,7 +354,7 @@ impl Scheduler {
         for part in paid {
             self.state.cluster.hold(&part.grant);
             let kind = self.state.cluster.device(part.grant.device).kind;
-            self.state.ledger.account_mut(tenant, kind).held += u64::from(part.grant.share);
+            self.state.ledger.account_mut(tenant, kind).hold(now, u64::from(part.grant.share));
         }
         if complete {
             self.begin(to);

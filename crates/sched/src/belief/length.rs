@@ -17,6 +17,7 @@ pub fn work_left(view: &View<'_>, id: AskId, now: Time) -> Option<Span> {
 
 /// Time left, were it to run on as wide as it does.
 pub fn time_left(view: &View<'_>, id: AskId, now: Time) -> Option<Span> {
+    let left = work_left(view, id, now)?;
     let (members, most) = view.ask(id)?.width();
-    Some(work_left(view, id, now)?.scaled(most, members))
+    Some(left.scaled(most, members))
 }

@@ -1,6 +1,7 @@
 //! Who goes first. One opinion per file.
 
 mod deadline;
+mod fair;
 mod fifo;
 mod least_attained;
 mod priority;
@@ -9,6 +10,7 @@ mod shortest;
 mod shortest_area;
 
 pub use deadline::Deadline;
+pub use fair::Fair;
 pub use fifo::Fifo;
 pub use least_attained::LeastAttained;
 pub use priority::Priority;
@@ -16,8 +18,9 @@ pub use remaining::ShortestRemaining;
 pub use shortest::Shortest;
 pub use shortest_area::ShortestArea;
 
+use crate::draft::Draft;
 use crate::view::View;
-use consort_types::{AskId, Time};
+use consort_types::{AskId, TenantId, Time};
 
 /// A place in line; smaller goes first, ties fall to the lowest id.
 ///
@@ -42,6 +45,18 @@ pub trait Order: Send + Sync {
     /// Whether the key of a waiting ask can change while it waits. If not, lines are kept sorted between plans.
     fn moves(&self) -> bool {
         false
+    }
+
+    /// Whether tenants have shares that are compared before any key: within queues of one priority, the one with the least
+    /// goes first, the lowest id on ties.
+    fn shares(&self) -> bool {
+        false
+    }
+
+    /// The share of a tenant, as things stand in the draft. Starting something raises the share of its tenant and of
+    /// nobody else.
+    fn share(&self, _draft: &Draft<'_>, _tenant: TenantId) -> u64 {
+        0
     }
 
     /// When time alone next changes the order of things, if it does.

@@ -2,14 +2,16 @@
 //!
 //! One pass over everybody who waits, in order. Each is sized and placed; if there is no room, it may reclaim; if
 //! it still cannot start and its queue is strict, its queue is done for this pass. Requests of the same class are
-//! tried once. Simplified: no reservations, so in a queue that is not strict a wide gang can be passed for ever.
+//! tried once; where nothing is taken back, those that had no room are not even tried before something grows that they
+//! could use. Simplified: no reservations, so in a queue that is not strict a wide gang can be passed for ever.
 
 mod take_back;
 
 use super::{Key, Order, Place, Policy, Reclaim, Size};
-use crate::class::ClassId;
+use crate::class::{Class, ClassId};
 use crate::draft::Draft;
 use crate::explain::{ceiling, no_room};
+use crate::lines::{Shut, is_steady};
 use crate::view::{AskView, View};
 use consort_types::*;
 use std::collections::BTreeMap;
@@ -41,11 +43,14 @@ impl Policy for Pipeline {
     fn fill(&self, draft: &mut Draft<'_>) {
         // Whoever holds up a strict queue may reach its ceiling later in the pass, by what others of its tenant take.
         // Then it no longer waits for room, and those behind it get their turn in another pass.
+        // Where the order goes by shares, what others of its tenant take may also put somebody else before it.
         let view = draft.view();
-        for _ in view.queues() {
+        loop {
+            let before = draft.mark();
             let heads = self.pass(draft);
             let is_over = |&head: &AskId| view.ask(head).is_some_and(|head| ceiling(draft, &head).is_some());
-            if !heads.iter().any(is_over) {
+            let is_another = self.order.shares() || heads.iter().any(is_over);
+            if heads.is_empty() || !is_another || draft.is_at(before) {
                 break;
             }
         }
@@ -80,23 +85,30 @@ impl Full {
 impl Pipeline {
     /// One pass over everybody who waits. Returns who holds up a strict queue.
     fn pass(&self, draft: &mut Draft<'_>) -> Vec<AskId> {
-        let view = draft.view();
-        let mut walk = draft.walk(self.order.as_ref());
+        let (view, order) = (draft.view(), self.order.as_ref());
+        draft.sync_lines(order);
+        let shut = match self.reclaim.is_empty() {
+            true => draft.shut_classes(|draft, class| self.has_room(draft, class)),
+            false => Shut::default(), // whoever takes back need not find room
+        };
+        let mut walk = draft.walk(order, shut);
         let (mut full, mut victims, mut heads) = (Full::default(), Victims::default(), vec![]);
         draft.forget_reason();
-        while let Some((key, id)) = draft.next(&mut walk) {
+        while let Some((key, id)) = draft.next(&mut walk, order) {
             let ask = view.ask(id).expect("it waits");
             if ask.not_before() > draft.now() {
                 draft.wake_at(ask.not_before());
                 continue;
             }
-            if draft.starts(id)
-                || (!full.rules_out(&ask, key) && self.try_start(draft, &ask, key, &mut victims))
-            {
+            let is_ruled_out = walk.is_shut(ask.class_id()) || full.rules_out(&ask, key);
+            if draft.starts(id) || (!is_ruled_out && self.try_start(draft, &ask, key, &mut victims)) {
                 continue;
             }
             full.insert(&ask, key);
             walk.skip_group();
+            if !is_ruled_out && self.is_full_for_all(draft, &ask) {
+                walk.shut(draft, ask.class_id());
+            }
             let queue = view.queue(ask.queue());
             let watched = draft.watched_in_place_of(&ask);
             if !queue.strict && watched.is_none() {
@@ -115,7 +127,22 @@ impl Pipeline {
                 draft.note(watched.id(), reason);
             }
         }
+        draft.end(walk);
         heads
+    }
+
+    /// Whether an ask that could not start would not have started on anybody's account, so that none of its class will in
+    /// this pass.
+    fn is_full_for_all(&self, draft: &mut Draft<'_>, ask: &AskView<'_>) -> bool {
+        self.reclaim.is_empty()
+            && is_steady(ask.class())
+            && !(draft.is_limited(ask.tenant()) && self.has_room(draft, ask.class()))
+    }
+
+    /// Whether there is room for a request at its least width, on nobody's account.
+    fn has_room(&self, draft: &mut Draft<'_>, class: &Class) -> bool {
+        let least = self.size.counts(class, self.size.steps(class) - 1);
+        draft.room_for(self.place.as_ref(), class, &least, None).is_some()
     }
 
     fn try_start(&self, draft: &mut Draft<'_>, ask: &AskView<'_>, key: Key, victims: &mut Victims) -> bool {

@@ -52,7 +52,8 @@ pub struct Need<'a> {
 
 /// A choice of nodes.
 pub trait Place: Send + Sync {
-    /// Whole devices for all members, member by member; or `None` when there is no room.
+    /// Whole devices for all members, member by member; or `None` when there is no room. Where it finds none, it finds none when
+    /// even less is free: a plan relies on that, and does not ask twice.
     fn place(&self, need: &Need<'_>) -> Option<Vec<Grant>>;
 
     /// Parts of devices, likewise.

@@ -30,7 +30,13 @@ impl Stock {
     /// Builds it with another placement.
     pub fn policy_with(&self, place: Box<dyn Place>) -> Arc<dyn Policy> {
         let (order, reclaim) = (self.make)();
-        Arc::new(Pipeline { name: self.name.to_string(), order, size: Box::new(size::Widest), place, reclaim })
+        Arc::new(Pipeline {
+            name: self.name.to_string(),
+            order,
+            size: Box::new(size::Widest),
+            place,
+            reclaim,
+        })
     }
 }
 
@@ -54,6 +60,12 @@ pub const ALL: &[Stock] = &[
         name: Cow::Borrowed("priority"),
         about: "firmer class and higher priority first, then first come; these and unmet guarantees take back devices",
         make: || (Box::new(Priority), by_claim()),
+        place: &PLACES[0],
+    },
+    Stock {
+        name: Cow::Borrowed("fair"),
+        about: "least dominant share first, within a tenant firmer class and higher priority, then first come",
+        make: || (Box::new(Fair), vec![]),
         place: &PLACES[0],
     },
     Stock {

@@ -22,7 +22,8 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default, Hash, Serialize, Deserialize)]
 pub(crate) struct Jobs {
     /// Slots by id, behind the `gone` that fell off at the front because they ended. The first job has id 1.
-    slots: VecDeque<Option<Box<Job>>>,
+    /// Shared with copies of the state until one of them changes it.
+    slots: VecDeque<Option<Arc<Job>>>,
     gone: u64,
     /// How many slots hold a job.
     living: u64,
@@ -272,6 +273,9 @@ impl Job {
     }
 
     pub fn index(&self, ask: AskId) -> Option<usize> {
+        if self.stages.len() == 1 {
+            return (ask.stage == 0 && (ask.task as usize) < self.asks.len()).then_some(ask.task as usize);
+        }
         let stage = self.stages.get(usize::from(ask.stage))?;
         (ask.task < stage.count).then(|| (stage.first + ask.task) as usize)
     }
@@ -340,7 +344,7 @@ impl Jobs {
 
     pub fn get_mut(&mut self, id: JobId) -> Option<&mut Job> {
         let slot = id.0.checked_sub(1 + self.gone)?;
-        self.slots.get_mut(slot as usize)?.as_deref_mut()
+        self.slots.get_mut(slot as usize)?.as_mut().map(Arc::make_mut)
     }
 
     pub fn ending(&self, id: JobId) -> Option<Ending> {
@@ -374,10 +378,10 @@ impl Jobs {
         self.endings.push(None);
         self.living += 1;
         self.asks += job.asks.len() as u64;
-        self.slots.push_back(Some(Box::new(job)));
+        self.slots.push_back(Some(Arc::new(job)));
     }
 
-    pub fn remove(&mut self, id: JobId, ending: Ending) -> Box<Job> {
+    pub fn remove(&mut self, id: JobId, ending: Ending) -> Job {
         let slot = (id.0 - 1 - self.gone) as usize;
         let job = self.slots[slot].take().expect("a job ends once");
         self.endings[id.index()] = Some(ending);
@@ -387,6 +391,6 @@ impl Jobs {
             self.slots.pop_front();
             self.gone += 1;
         }
-        job
+        Arc::unwrap_or_clone(job)
     }
 }

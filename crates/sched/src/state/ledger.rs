@@ -5,9 +5,13 @@
 //! * `leaving`: the part of it that has been told to go. Guarantees are judged by `committed - leaving`.
 //! * `held`: what is in its hands now. Never above the ceiling.
 //!
-//! Usage is settled when devices come back, in whole device-milliseconds.
+//! Usage is settled when devices come back, in whole device-milliseconds. What a tenant held lately is a decayed average
+//! beside it ([`Recent`]), which is what fair shares are made of.
 
-use consort_types::{KindId, TenantId, TenantSpec};
+mod recent;
+
+use consort_types::{KindId, TenantId, TenantSpec, Time};
+use recent::Recent;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -32,6 +36,26 @@ pub(crate) struct Account {
     pub committed: u64,
     pub leaving: u64,
     pub usage_device_ms: u64,
+    recent: Recent,
+}
+
+impl Account {
+    /// More is in its hands from now on.
+    pub fn hold(&mut self, now: Time, share: u64) {
+        self.recent.pass(self.held, now);
+        self.held += share;
+    }
+
+    /// Less is in its hands from now on.
+    pub fn release(&mut self, now: Time, share: u64) {
+        self.recent.pass(self.held, now);
+        self.held -= share;
+    }
+
+    /// What it held lately, in thousandths of a device shifted left by [`recent::POINT`].
+    pub fn recent(&self, now: Time) -> u64 {
+        self.recent.at(self.held, now)
+    }
 }
 
 impl Ledger {

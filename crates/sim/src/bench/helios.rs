@@ -14,6 +14,7 @@ pub(super) const PHILLY: Scenario = Scenario {
     cases: &["full", "half"],
     more_cases: &["quarter"],
     policies: &peer::POLICIES,
+    needs_data: true,
 };
 
 pub(super) const ITP: Scenario = Scenario {
@@ -22,6 +23,7 @@ pub(super) const ITP: Scenario = Scenario {
     cases: &["1", "3", "5", "7", "9"],
     more_cases: &["2", "4", "6", "8", "10"],
     policies: &peer::POLICIES,
+    needs_data: true,
 };
 
 /// Submissions of the Philly benchmark's window, in seconds.
@@ -145,6 +147,8 @@ fn row(
         anchor: anchor.map(Reference::anchor),
         misses,
         jobs: jobs.collect(),
+        more: vec![],
+        is_barred: false,
         report,
     })
 }

@@ -14,6 +14,7 @@ pub(super) const TIRESIAS: Scenario = Scenario {
     cases: &["8"],
     more_cases: &["16"],
     policies: &peer::POLICIES,
+    needs_data: true,
 };
 
 /// How far from the reference is close enough.
@@ -61,6 +62,8 @@ pub(super) fn run(
                 anchor,
                 misses,
                 jobs,
+                more: vec![],
+                is_barred: false,
             });
         }
     }
