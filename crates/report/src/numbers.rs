@@ -1,4 +1,4 @@
-//! Numbers as people read them.
+//! Numbers as people read them: on a page, and on the command line, which borrows this file.
 
 use consort_types::Span;
 
@@ -59,11 +59,6 @@ pub fn duration(seconds: f64) -> String {
 /// `1 job`, `2 jobs`.
 pub fn counted(number: u64, one: &str) -> String {
     format!("{} {one}{}", thousands(number), if number == 1 { "" } else { "s" })
-}
-
-/// Reads a seed. The words are ours: the library's talk about digits and bits.
-pub fn seed(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| "expected a whole number".into())
 }
 
 #[cfg(test)]

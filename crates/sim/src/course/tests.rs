@@ -2,7 +2,7 @@ use super::*;
 use crate::run::{Setup, run, run_with_course};
 use crate::workload::generate::{Recipe, demo_cluster, generate};
 use crate::workload::{Cluster, Submission, Truth, Workload};
-use crate::world::{Delays, Faults};
+use crate::world::{Act, Delays, Faults};
 use consort_sched::stock;
 use std::sync::Arc;
 
@@ -79,6 +79,24 @@ fn a_small_run_keeps_who_was_where() {
     assert_eq!((course.waiting().peak(), course.in_use().peak()), (1, 2000));
     let curve = course.curve(course.in_use());
     assert_eq!((curve.length_s, curve.means[0]), (15.0, 2000.0));
+}
+
+#[test]
+fn what_runs_on_a_lost_node_is_in_use_until_that_is_known() {
+    let cluster = Cluster::uniform("h200", 3, 4);
+    let width = |number: i64| 1 + (number as u32 * 5) % 8;
+    let submissions =
+        (0..12).map(|number| job(&format!("j{number}"), number * 20, width(number), 200)).collect();
+    let workload = Workload { submissions, ..Workload::default() };
+    let mut setup = setup(&cluster, &workload, "fifo");
+    setup.world.act_at(Time::seconds(90), Act::Die(NodeId(1)));
+    setup.world.act_at(Time::seconds(600), Act::Repair(NodeId(1)));
+    let (outcome, course) = run_with_course(setup, &mut |_| {}).unwrap();
+    assert_eq!((outcome.stuck.len(), outcome.records.len()), (0, 12));
+    assert_eq!(course.in_use().total(), outcome.used);
+    let stays = course.stays().unwrap();
+    assert!(stays.iter().any(|stay| stay.outcome == Some(Outcome::Stopped)), "something was lost");
+    assert!(stays.iter().all(|stay| stay.outcome.is_some() && stay.from <= stay.to));
 }
 
 #[test]
