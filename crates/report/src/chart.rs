@@ -33,7 +33,7 @@ pub const NARROW: Size = Size { class: "narrow", width: 360, font: 11, marks: 5 
 pub const PANEL: Size = Size { class: "panel", width: 360, font: 11, marks: 5 };
 
 /// One of two side by side.
-pub const HALF: Size = Size { class: "panel", width: 460, font: 13, marks: 6 };
+pub const HALF: Size = Size { class: "panel", width: 485, font: 13, marks: 6 };
 
 /// The sizes that a picture of each of so many runs is drawn in: alone it has the whole width.
 pub fn sizes(runs: usize) -> &'static [Size] {
