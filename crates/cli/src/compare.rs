@@ -148,11 +148,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// The policies in the order in which they were named, each once.
-fn chosen(wanted: &[String]) -> Result<Vec<&'static Stock>, Failure> {
+fn chosen(wanted: &[String]) -> Result<Vec<Stock>, Failure> {
     if wanted.is_empty() {
-        return Ok(stock::ALL.iter().collect());
+        return Ok(stock::ALL.to_vec());
     }
-    let mut stocks: Vec<&'static Stock> = vec![];
+    let mut stocks: Vec<Stock> = vec![];
     for name in wanted {
         let stock = names::policy(name.trim())?;
         if !stocks.iter().any(|known| known.name == stock.name) {
@@ -198,7 +198,7 @@ fn headline(args: &Args, cluster: &Cluster, workload: &Workload) -> String {
 }
 
 /// What the page is about.
-fn subject<'a>(args: &'a Args, case: &str, stocks: &[&Stock]) -> page::Subject<'a> {
+fn subject<'a>(args: &'a Args, case: &str, stocks: &[Stock]) -> page::Subject<'a> {
     let display = |path: &PathBuf| path.display().to_string();
     page::Subject {
         title: match (&args.workload, stocks) {

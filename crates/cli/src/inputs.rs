@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// A cluster that the scheduler accepts.
 pub fn cluster(path: &Path) -> Result<Cluster, Failure> {
-    readable(path)?;
+    readable_or_folder(path)?;
     let cluster = workload::read_cluster(path).map_err(malformed)?;
     check(path, &cluster, None)?;
     Ok(cluster)
@@ -18,8 +18,11 @@ pub fn cluster(path: &Path) -> Result<Cluster, Failure> {
 
 /// A workload whose tenants and queues the cluster, read from `declared_in`, accepts.
 pub fn workload(path: &Path, declared_in: &Path, cluster: &Cluster) -> Result<Workload, Failure> {
-    readable(path)?;
+    readable_or_folder(path)?;
     let workload = workload::read_workload(path).map_err(malformed)?;
+    for told in &workload.notes {
+        note(&format!("consort: {}: {told}", path.display()));
+    }
     declared(path, declared_in, cluster, &workload)?;
     check(path, cluster, Some(&workload))?;
     if workload.submissions.is_empty() {
@@ -59,6 +62,11 @@ pub fn malformed(error: ReadError) -> Failure {
         true => error.to_string(),
         false => format!("{error}; check the file"),
     })
+}
+
+/// A folder may stand for the files of a published log that it holds; whether it does is for the reader to say.
+fn readable_or_folder(path: &Path) -> Result<(), Failure> {
+    if path.is_dir() { Ok(()) } else { readable(path) }
 }
 
 /// Whether a file can be read at all, in words of our own.

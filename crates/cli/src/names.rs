@@ -3,9 +3,17 @@
 use crate::failure::Failure;
 use consort_sched::stock::{self, Stock};
 
-/// A stock policy by name.
-pub fn policy(name: &str) -> Result<&'static Stock, Failure> {
-    stock::find(name).ok_or_else(|| unknown("policy", name, stock::ALL.iter().map(|stock| stock.name)))
+/// A stock policy by name, with or without a placement: `fifo`, `fifo/spread`.
+pub fn policy(name: &str) -> Result<Stock, Failure> {
+    stock::find(name).ok_or_else(|| match name.split_once('/') {
+        Some((order, place)) if stock::find(order).is_some() => {
+            unknown("placement", place, stock::PLACES.iter().map(|place| place.name))
+        }
+        _ => {
+            let name = name.split('/').next().unwrap_or(name);
+            unknown("policy", name, stock::ALL.iter().map(|stock| &*stock.name))
+        }
+    })
 }
 
 /// Nothing of this kind is called so.

@@ -25,15 +25,23 @@ struct Listed {
     name: &'static str,
     about: &'static str,
     default: bool,
+    /// `policy`, or `placement`: what may stand behind a policy's name and a slash.
+    what: &'static str,
 }
 
 /// The command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let default = stock::standard().name;
-    let listed = stock::ALL.iter();
-    let listed: Vec<Listed> = listed
-        .map(|stock| Listed { name: stock.name, about: stock.about, default: stock.name == default })
-        .collect();
+    let list = |what, (name, about): (&'static str, &'static str), default: &str| Listed {
+        name,
+        about,
+        default: name == default,
+        what,
+    };
+    let standard = &stock::standard().name;
+    let policies = stock::ALL.iter().map(|stock| list("policy", (&stock.name, stock.about), standard));
+    let usual = stock::PLACES[0].name;
+    let places = stock::PLACES.iter().map(|place| list("placement", (place.name, place.about), usual));
+    let listed: Vec<Listed> = policies.chain(places).collect();
     if args.json {
         return print_json(&listed);
     }
@@ -42,9 +50,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         true => (policy.name, format!("{} (default)", policy.about)),
         false => (policy.name, policy.about.to_string()),
     };
-    let pairs: Vec<_> = listed.iter().map(about).collect();
-    let mut text = Table::pairs(["policy", "what it does"], screen.width, &pairs).show(&screen);
+    let pairs = |what| listed.iter().filter(|one| one.what == what).map(about).collect::<Vec<_>>();
+    let mut text = Table::pairs(["policy", "who goes first"], screen.width, &pairs("policy")).show(&screen);
+    text += "\n";
+    text += &Table::pairs(["placement", "where"], screen.width, &pairs("placement")).show(&screen);
     text += "\nSide by side:   consort compare --policy fifo,las\n";
+    text += "Elsewhere:      consort compare --policy fifo,fifo/spread,fifo/fgd\n";
     text += "Only one:       consort simulate --policy las --cluster FILE --workload FILE\n";
     print(&text)
 }

@@ -52,7 +52,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     workload: PathBuf,
     /// Who decides; `consort policies` lists them
-    #[arg(long, value_name = "NAME", default_value = stock::standard().name)]
+    #[arg(long, value_name = "NAME", default_value = &*stock::standard().name)]
     policy: String,
     /// Seed of everything that is left to chance
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = crate::numbers::seed,
@@ -79,10 +79,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let trial = {
         let progress = Progress::start();
         let with_course = args.report.is_some();
-        Trial::run(&args.circumstances, &cluster, &workload, stock, args.seed, &progress, with_course)?
+        Trial::run(&args.circumstances, &cluster, &workload, &stock, args.seed, &progress, with_course)?
     };
     let figures = figures::Run::of(&trial.report);
-    let summary = summary(&trial, stock, cluster.devices(), &workload);
+    let summary = summary(&trial, &stock, cluster.devices(), &workload);
     if let Some(folder) = &args.report {
         let mut jobs = JobsCsv::new();
         trial.list_jobs(&stem(&args.workload), &workload, &mut jobs);
@@ -107,7 +107,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         trial.note_refusals(); // otherwise the summary has them
     }
     if trial.stuck() > 0 {
-        note_stuck(trial.stuck(), stock.name);
+        note_stuck(trial.stuck(), &stock.name);
     }
     let screen = Screen::here();
     match args.json {
@@ -150,8 +150,8 @@ impl Trial {
     ) -> Result<Self, Failure> {
         let setup = circumstances.setup(cluster, workload, stock, seed);
         let jobs = workload.submissions.len() as u64;
-        progress.at(stock.name, 0, jobs);
-        let mut tell = |done| progress.at(stock.name, done, jobs);
+        progress.at(&stock.name, 0, jobs);
+        let mut tell = |done| progress.at(&stock.name, done, jobs);
         let played = match with_course {
             true => run::run_with_course(setup, &mut tell).map(|(outcome, course)| (outcome, Some(course))),
             false => run::run(setup, &mut tell).map(|outcome| (outcome, None)),
@@ -159,7 +159,7 @@ impl Trial {
         let (outcome, course) = played
             .map_err(|broken| Failure::Failed(format!("the run under {} broke: {broken}", stock.name)))?;
         let runs = [(cluster.devices(), outcome)];
-        let report = Report::of(stock.name, seed, &runs);
+        let report = Report::of(&stock.name, seed, &runs);
         let [(_, outcome)] = runs;
         Ok(Self { report, outcome, course })
     }

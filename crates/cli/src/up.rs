@@ -84,7 +84,7 @@ impl Daemon {
     ) -> Result<(Options, Arc<dyn Host>), Failure> {
         let policy = match &self.policy {
             Some(name) => names::policy(name)?,
-            None => consort_sched::stock::standard(),
+            None => consort_sched::stock::standard().clone(),
         };
         let data_dir = self.data_dir.clone().map_or_else(data_dir, Ok)?;
         log_to_stderr();

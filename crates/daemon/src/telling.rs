@@ -82,7 +82,7 @@ fn planned(plan: &Plan) -> Told {
 fn moved(change: &Move) -> String {
     match change {
         Move::Start { ask, placement, after } => {
-            let devices = placement.grants.len();
+            let devices = placement.devices().count();
             let plural = if devices == 1 { "" } else { "s" };
             let later = if after.is_empty() { "" } else { " once they are given back" };
             format!("job {ask} gets {devices} device{plural}{later}")

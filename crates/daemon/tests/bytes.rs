@@ -43,7 +43,7 @@ fn events() -> Vec<Event> {
                         share: 500,
                         memory_bytes: 1 << 30,
                         within: Some("nvlink".into()),
-                        features: vec![],
+                        ..Shape::any()
                     }],
                 }],
                 after: vec![],
@@ -77,6 +77,7 @@ fn events() -> Vec<Event> {
         domains: vec!["r1".into()],
         devices: vec![DeviceGroup { kind: "h200".into(), count: 8, island: 4 }],
         features: vec![],
+        host: consort_types::Host::NONE,
     };
     let outcomes = [
         Outcome::Succeeded,
@@ -135,12 +136,16 @@ fn events() -> Vec<Event> {
     let features = || vec!["ib".into(), "nvme".into()];
     let featured = NodeSpec { features: features(), ..node.clone() };
     let insisting = JobSpec::gang("picky", 1, Shape { features: features(), ..Shape::any() });
+    let host = consort_types::Host { cpu_milli: 96_000, memory_bytes: 512 << 30 };
+    let near = Shape { prefer: Some("rack".into()), host, ..Shape::any() };
     let later = [
         ended(Outcome::Stopped, Some("node n3 is down")),
         ended(failed(Cause::TimeLimit), None),
         ended(failed(Cause::Cancelled), Some("by uid 0")),
         Fact::Accepted(Input::NodeJoined(featured)),
         Fact::Accepted(Input::Submit(Arc::new(insisting))),
+        Fact::Accepted(Input::NodeJoined(NodeSpec { host, ..node.clone() })),
+        Fact::Accepted(Input::Submit(Arc::new(JobSpec::gang("near", 1, near)))),
     ];
     let facts = inputs.into_iter().map(Fact::Accepted).chain([Fact::Planned(plan)]).chain(later);
     (1_700_000_000_000_000_000..).zip(facts).map(|(at, fact)| Event { at: Time(at), fact }).collect()

@@ -42,6 +42,7 @@ impl House {
                 domains: vec![],
                 devices: vec![DeviceGroup { kind: "a".into(), count: 4, island: 0 }],
                 features: vec![],
+                host: consort_types::Host::NONE,
             }),
         ]);
         for _ in 0..jobs {

@@ -260,6 +260,7 @@ impl Scheduler {
         }
         node.domains.iter().try_for_each(|domain| text("the name of a domain", domain, NAME))?;
         features(&who, &node.features)?;
+        host(&who, &node.host)?;
         let mut devices = 0u32;
         for group in &node.devices {
             if self.state.cluster.kind(&group.kind).is_none() {
@@ -351,6 +352,15 @@ fn features(who: &str, names: &[String]) -> Verdict {
             "name each once, in order",
         ),
     }
+}
+
+/// Amounts of a host that a machine could have.
+fn host(who: &str, host: &Host) -> Verdict {
+    if host.cpu_milli > 1_000_000_000 || host.memory_bytes > 1 << 50 {
+        let subject = format!("{who} names {}", crate::explain::host_words(host));
+        return refuse(Rule::OutOfRange, subject, "use at most 1,000,000 processors and 1 PiB");
+    }
+    Ok(())
 }
 
 /// A name that can be printed.

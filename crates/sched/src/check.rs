@@ -7,9 +7,10 @@ pub(crate) mod audit;
 
 use crate::class::{ClassRole, ClassShape};
 use crate::state::State;
-use crate::state::cluster::{Cluster, Level, NO_ISLAND};
+use crate::state::cluster::{Cluster, Level, NO_ISLAND, Pool};
 use crate::state::jobs::{AskState, Phase};
 use consort_types::*;
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A plan broke a rule.
@@ -136,7 +137,7 @@ fn start(
         let device = state.cluster.device(grant.device);
         let node = &state.cluster.nodes[device.node.index()];
         // A device that was taken out of its node still has its number.
-        if !node.usable() || !node.devices().contains(&grant.device.0) {
+        if !node.usable() || !node.has(grant.device) {
             return Err(Breach::NodeNotUsable);
         }
         let own = take(state, touched, job.tenant, grant, after)?;
@@ -182,6 +183,48 @@ fn take(
     if missing.0 > 0 || missing.1 > 0 { Err(Breach::Overlap) } else { Ok(own) }
 }
 
+/// Splits off the grants of so many members: devices, and behind those of each member what it takes of its host. Returns
+/// the devices, and the grants of the roles behind.
+fn members_are_kept<'g>(
+    cluster: &Cluster,
+    shape: &ClassShape,
+    count: u32,
+    grants: &'g [Grant],
+) -> Result<(Cow<'g, [Grant]>, &'g [Grant]), Breach> {
+    if grants.iter().any(|grant| grant.device.index() >= cluster.devices.len()) {
+        return Err(Breach::WrongShape);
+    }
+    let devices = shape.devices as usize;
+    if shape.host.is_none() {
+        let (mine, rest) = grants.split_at(count as usize * devices);
+        return Ok((mine.into(), rest));
+    }
+    let (mut mine, mut rest) = (vec![], grants);
+    for _ in 0..count {
+        let (member, behind) = rest.split_at_checked(devices).ok_or(Breach::NotWhole)?;
+        let seat = member.first().or(behind.first()).ok_or(Breach::NotWhole)?;
+        let node = &cluster.nodes[cluster.device(seat.device).node.index()];
+        rest = behind;
+        for pool in Pool::ALL.into_iter().filter(|pool| pool.of(&shape.host) > 0) {
+            let Some(device) = node.pool(pool) else { continue };
+            let (taken, behind) = rest.split_first().ok_or(Breach::NotWhole)?;
+            if *taken != (Grant { device, share: 0, memory_bytes: pool.of(&shape.host) }) {
+                return Err(Breach::WrongShape);
+            }
+            rest = behind;
+        }
+        // Nothing was granted: it would sit nowhere.
+        if member.is_empty() && rest.len() == behind.len() {
+            return Err(Breach::NotWhole);
+        }
+        if member.is_empty() && !has_features(cluster, shape, seat.device) {
+            return Err(Breach::WrongShape);
+        }
+        mine.extend_from_slice(member);
+    }
+    Ok((mine.into(), rest))
+}
+
 /// One role's part of the grants is what it asked for; returns the grants of the roles behind it.
 fn role_is_kept<'g>(
     cluster: &Cluster,
@@ -196,17 +239,16 @@ fn role_is_kept<'g>(
     if !is_in_range || total > grants.len() as u64 {
         return Err(Breach::NotWhole);
     }
-    let (mine, rest) = grants.split_at(total as usize);
+    let (mine, rest) = members_are_kept(cluster, shape, fill.count, grants)?;
+    let mine = &mine[..];
     if shape.share < WHOLE && !capabilities.shares {
         return Err(Breach::CannotShare);
     }
     if shape.within == Some(Level::Island) && capabilities.grain == Grain::Node {
         return Err(Breach::CannotPick);
     }
-    if mine.iter().any(|grant| grant.device.index() >= cluster.devices.len()) {
-        return Err(Breach::WrongShape);
-    }
-    let kind = cluster.device(mine[0].device).kind; // a role has at least one member, a member one device
+    let Some(first) = mine.first() else { return Ok(rest) }; // members without devices
+    let kind = cluster.device(first.device).kind;
     if mine.iter().any(|grant| !suits(cluster, shape, kind, grant)) {
         return Err(Breach::WrongShape);
     }
@@ -237,7 +279,7 @@ fn has_features(cluster: &Cluster, shape: &ClassShape, id: DeviceId) -> bool {
 }
 
 /// The domain a device is in at a level; `None` if it is in no such domain.
-fn domain(cluster: &Cluster, level: Level, id: DeviceId) -> Option<(u32, u32)> {
+pub(crate) fn domain(cluster: &Cluster, level: Level, id: DeviceId) -> Option<(u32, u32)> {
     let device = cluster.device(id);
     match level {
         Level::Node => Some((device.node.0, 0)),

@@ -1,8 +1,8 @@
 //! Requests with their names resolved. Jobs that ask for the same thing share one class, so that what is found out
 //! about one of them (it fits nowhere just now) holds for all.
 
-use crate::state::cluster::{Cluster, FeatureId, Level};
-use consort_types::{Count, DeviceId, KindId, Role, WHOLE};
+use crate::state::cluster::{Cluster, FeatureId, Level, Pool};
+use consort_types::{Count, DeviceId, Host, KindId, Role, WHOLE};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,16 +32,22 @@ pub(crate) struct ClassShape {
     pub within: Option<Level>,
     /// What a node must have, all of it; most ask for nothing.
     pub features: Vec<FeatureId>,
+    /// Tried before `within`.
+    pub prefer: Option<Level>,
+    /// What a member takes of its node beside devices.
+    pub host: Host,
 }
 
 impl ClassShape {
-    /// The kinds it accepts, in order of id.
+    /// The kinds it accepts, in order of id; that of the pools for a member without devices.
     pub fn kinds(&self, cluster: &Cluster) -> impl Iterator<Item = KindId> + use<> {
-        let all = match self.kind {
+        let named = if self.devices == 0 { cluster.pools } else { self.kind };
+        let all = match named {
             Some(kind) => kind.0..kind.0 + 1,
+            None if self.devices == 0 => 0..0,
             None => 0..cluster.kinds.len() as u32,
         };
-        let is_meant = |&kind: &u32| self.kind.is_some() || !cluster.kinds[kind as usize].spec.by_name;
+        let is_meant = |&kind: &u32| named.is_some() || !cluster.kinds[kind as usize].spec.by_name;
         all.filter(is_meant).collect::<Vec<_>>().into_iter().map(KindId)
     }
 
@@ -54,6 +60,11 @@ impl ClassShape {
     /// Whether it could use this device, were it free.
     pub fn could_use(&self, cluster: &Cluster, id: DeviceId) -> bool {
         let device = cluster.device(id);
+        if self.devices == 0 {
+            let pool = Pool::ALL.into_iter().find(|pool| pool.of(&self.host) > 0);
+            let is_meant = pool.and_then(|pool| cluster.nodes[device.node.index()].pool(pool)) == Some(id);
+            return is_meant && cluster.has_features(device.node, &self.features);
+        }
         let is_meant = match self.kind {
             Some(kind) => kind == device.kind,
             None => !cluster.kinds[device.kind.index()].spec.by_name,
@@ -81,14 +92,15 @@ impl Class {
                     Some(name) => Some(cluster.kind(name)?),
                     None => None,
                 };
-                let within = match &shape.within {
-                    Some(name) => Some(cluster.level(name)?),
-                    None => None,
+                let level = |name: &Option<String>| match name {
+                    Some(name) => cluster.level(name).map(Some),
+                    None => Some(None),
                 };
+                let (within, prefer, host) = (level(&shape.within)?, level(&shape.prefer)?, shape.host);
                 let (devices, share, memory_bytes) = (shape.devices, shape.share, shape.memory_bytes);
                 let features = shape.features.iter().map(|name| cluster.feature(name));
                 let features = features.collect::<Option<_>>()?;
-                Some(ClassShape { kind, devices, share, memory_bytes, within, features })
+                Some(ClassShape { kind, devices, share, memory_bytes, within, features, prefer, host })
             });
             Some(ClassRole { count: role.count, shapes: shapes.collect::<Option<_>>()? })
         });
@@ -139,6 +151,11 @@ struct Entry {
 }
 
 impl Classes {
+    /// All of them, and how many jobs use each.
+    pub fn in_use(&self) -> impl Iterator<Item = (&Class, u32)> {
+        self.entries.iter().flatten().map(|entry| (&*entry.class, entry.users))
+    }
+
     pub fn get(&self, id: ClassId) -> &Arc<Class> {
         &self.entries[id.0 as usize].as_ref().expect("a class lives while a job uses it").class
     }

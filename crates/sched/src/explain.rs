@@ -4,8 +4,11 @@
 //! about this ask is the answer. So an explanation cannot disagree with the decision.
 
 use crate::belief::length;
+use crate::check::domain;
+use crate::class::Class;
 use crate::draft::{Draft, room};
 use crate::scheduler::Scheduler;
+use crate::state::cluster::Cluster;
 use crate::state::jobs::{AskState, Job, Last, Phase, said};
 use crate::view::{AskView, Doing, View};
 use consort_types::*;
@@ -38,7 +41,11 @@ impl Scheduler {
             AskState::Granted(allocation) => match allocation.phase {
                 Phase::Starting => Reason::Starting,
                 Phase::Running { since } => {
-                    Reason::Running { since, devices: allocation.placement.grants.len() as u32 }
+                    let devices = allocation.placement.devices().count() as u32;
+                    let class = self.state.classes.get(job.stages[usize::from(id.stage)].class);
+                    let roles = &job.spec.stages[usize::from(id.stage)].roles;
+                    let apart = given_up(&self.state.cluster, class, roles, &allocation.placement);
+                    Reason::Running { since, devices, apart }
                 }
                 Phase::Releasing { .. } => Reason::Releasing,
                 Phase::Planned => {
@@ -67,6 +74,21 @@ impl Scheduler {
         let (_, noted) = draft.finish();
         if starts { Reason::Next } else { noted.unwrap_or(Reason::NotReached) }
     }
+}
+
+/// The level that the first role to prefer one did not get.
+fn given_up(cluster: &Cluster, class: &Class, roles: &[Role], placement: &Placement) -> Option<String> {
+    let mut rest = placement.devices();
+    for ((role, fill), spec) in class.roles.iter().zip(&placement.fills).zip(roles) {
+        let shape = &role.shapes[usize::from(fill.shape)];
+        let mine: Vec<_> = rest.by_ref().take(fill.count as usize * shape.devices as usize).collect();
+        let (Some(level), Some(first)) = (shape.prefer, mine.first()) else { continue };
+        let place = |grant: &Grant| domain(cluster, level, grant.device);
+        if place(first).is_none() || mine.iter().any(|grant| place(grant) != place(first)) {
+            return spec.shapes[usize::from(fill.shape)].prefer.clone();
+        }
+    }
+    None
 }
 
 fn unfinished(job: &Job, id: AskId) -> Vec<String> {
@@ -162,7 +184,7 @@ fn unavoidable(roles: &[Vec<(KindId, u64)>], but: usize, kind: KindId) -> u64 {
 }
 
 fn kind_name(view: &View<'_>, kind: KindId) -> String {
-    view.kinds().nth(kind.index()).map_or(String::new(), |(_, spec)| spec.name.clone())
+    view.kinds().find(|(id, _)| *id == kind).map_or(String::new(), |(_, spec)| spec.name.clone())
 }
 
 /// What is missing, and who has it.
@@ -181,6 +203,7 @@ pub(crate) fn no_room(draft: &Draft<'_>, ask: &AskView<'_>) -> Reason {
         foreign,
         ill,
         scattered: enough,
+        hosted: ask.class().shapes().any(|shape| !shape.host.is_none()),
         holders: holders.into_iter().map(|(_, _, holder)| holder).collect(),
     }
 }
@@ -224,18 +247,35 @@ fn in_words(role: &Role) -> String {
         let any = if count == "1" && shape.devices == 1 { "device" } else { "devices" };
         let kind = shape.kind.as_deref().unwrap_or(any);
         let what = match (shape.devices, shape.share, count.as_str()) {
+            (0, _, "1") => "1 seat".into(),
+            (0, ..) => format!("{count} seats"),
             (1, WHOLE, _) => format!("{count} {kind}"),
             (1, share, "1") => format!("{} of a {kind}", f64::from(share) / f64::from(WHOLE)),
             (1, share, _) => format!("{count} x {} of a {kind}", f64::from(share) / f64::from(WHOLE)),
             (devices, ..) => format!("{count} x {devices} {kind}"),
         };
         let memory = (shape.memory_bytes > 0).then(|| memory_words(shape.memory_bytes));
-        let more: Vec<String> = memory.into_iter().chain(shape.features.iter().cloned()).collect();
+        let host = (!shape.host.is_none()).then(|| host_words(&shape.host));
+        let more: Vec<String> =
+            memory.into_iter().chain(host).chain(shape.features.iter().cloned()).collect();
         let more = if more.is_empty() { String::new() } else { format!(" with {}", more.join(" and ")) };
         let within = shape.within.as_ref().map(|within| format!(" within {within}")).unwrap_or_default();
         format!("{what}{more}{within}")
     });
     shapes.collect::<Vec<_>>().join(" or ")
+}
+
+/// Processors and memory of a host: `2.5 cpus and 64 GiB of host memory`.
+pub(crate) fn host_words(host: &Host) -> String {
+    let cpus = match (host.cpu_milli, host.cpu_milli % 1000) {
+        (0, _) => None,
+        (1000, _) => Some("1 cpu".into()),
+        (milli, 0) => Some(format!("{} cpus", milli / 1000)),
+        (milli, _) => Some(format!("{} cpus", milli as f64 / 1000.0)),
+    };
+    let memory =
+        (host.memory_bytes > 0).then(|| format!("{} of host memory", memory_words(host.memory_bytes)));
+    cpus.into_iter().chain(memory).collect::<Vec<_>>().join(" and ")
 }
 
 /// Memory as people say it: in the largest unit of which there is one, with one decimal if it needs one.

@@ -7,12 +7,15 @@
 //! Only usable nodes (up, not drained) are listed.
 
 use crate::node_set::NodeSet;
-use crate::state::cluster::{Cluster, FeatureId, NO_ISLAND};
+use crate::state::cluster::{Cluster, FeatureId, NO_ISLAND, Pool};
 use consort_types::*;
+use std::any::Any;
+use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::fmt;
 
 /// The index.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Free {
     /// By device: free thousandths and free memory. Below zero where foreign use overlaps what we granted, so that
     /// giving back a part does not make the rest look free.
@@ -23,6 +26,48 @@ pub struct Free {
     domains: Vec<Vec<u32>>,
     /// By feature: the nodes that have it, usable or not.
     features: Vec<NodeSet>,
+    /// By node: rises whenever anything about it changes, if only for a moment.
+    versions: Vec<u32>,
+    pub(crate) notes: Notes,
+}
+
+/// Equal when they list the same.
+impl PartialEq for Free {
+    fn eq(&self, other: &Self) -> bool {
+        let Free { devices, nodes, kinds, domains, features, .. } = self;
+        (devices, nodes, kinds, domains, features)
+            == (&other.devices, &other.nodes, &other.kinds, &other.domains, &other.features)
+    }
+}
+
+impl Eq for Free {}
+
+/// What an opinion notes down between two plans; whatever it likes, as long as it follows from what is listed. A copy begins
+/// without notes.
+#[derive(Default)]
+pub(crate) struct Notes(RefCell<Option<Box<dyn Any + Send>>>);
+
+impl Notes {
+    /// Reads and writes the note of this kind; there is one at a time.
+    pub fn with<T: Any + Send + Default, R>(&self, read: impl FnOnce(&mut T) -> R) -> R {
+        let mut note = self.0.borrow_mut();
+        if note.as_ref().is_none_or(|note| !note.is::<T>()) {
+            *note = Some(Box::new(T::default()));
+        }
+        read(note.as_mut().and_then(|note| note.downcast_mut()).expect("just put there"))
+    }
+}
+
+impl Clone for Notes {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl fmt::Debug for Notes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("notes")
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,6 +116,7 @@ impl Free {
         self.devices.extend(
             (self.devices.len() as u32..cluster.devices.len() as u32).map(|id| cluster.unheld(DeviceId(id))),
         );
+        self.versions.resize(cluster.nodes.len(), 1);
         self.features.resize(cluster.features.len(), NodeSet::default());
         self.domains.resize(cluster.domains.len(), vec![]);
         for kinds in &mut self.domains {
@@ -94,6 +140,9 @@ impl Free {
             }
         }
         self.nodes[id.index()].whole = whole;
+        for pool in Pool::ALL.into_iter().filter_map(|pool| node.pool(pool)) {
+            self.devices[pool.index()] = cluster.unheld(pool);
+        }
         for (nodes, name) in self.features.iter_mut().zip(&cluster.features) {
             if node.spec.features.contains(name) {
                 nodes.insert(id.0)
@@ -101,6 +150,7 @@ impl Free {
                 nodes.remove(id.0)
             };
         }
+        self.versions[id.index()] += 1;
         self.set_usable(cluster, id, node.usable());
     }
 
@@ -110,6 +160,7 @@ impl Free {
             return;
         }
         self.nodes[id.index()].usable = usable;
+        self.versions[id.index()] += 1;
         for index in 0..self.nodes[id.index()].whole.len() {
             let (kind, whole) = self.nodes[id.index()].whole[index];
             let (from, to) = if usable { (0, whole) } else { (whole, 0) };
@@ -151,6 +202,7 @@ impl Free {
     pub(crate) fn set(&mut self, cluster: &Cluster, id: DeviceId, (raw, memory): (i32, i64)) {
         let was = self.device(id).0;
         self.devices[id.index()] = (raw, memory);
+        self.versions[cluster.device(id).node.index()] += 1;
         let share = self.device(id).0;
         if was == share {
             return;
@@ -207,6 +259,30 @@ impl Free {
     pub fn device(&self, id: DeviceId) -> (u16, u64) {
         let (share, memory) = self.devices[id.index()];
         (share.max(0) as u16, memory.max(0) as u64)
+    }
+
+    /// How many members a node's host could take, each with this need; what is not accounted for is never short.
+    pub(crate) fn hosts(&self, cluster: &Cluster, node: NodeId, need: &Host) -> u32 {
+        let node = &cluster.nodes[node.index()];
+        let each = Pool::ALL.into_iter().filter(|pool| pool.of(need) > 0);
+        let fits = each.filter_map(|pool| Some(self.device(node.pool(pool)?).1 / pool.of(need)));
+        fits.min().map_or(u32::MAX, |members| u32::try_from(members).unwrap_or(u32::MAX))
+    }
+
+    /// What is left of a node's host, for whoever weighs; 0 of what is not accounted for.
+    pub(crate) fn host(&self, cluster: &Cluster, node: NodeId) -> Host {
+        let left = |pool| cluster.nodes[node.index()].pool(pool).map_or(0, |id| self.device(id).1);
+        Host { cpu_milli: left(Pool::Cpu), memory_bytes: left(Pool::Memory) }
+    }
+
+    /// A number that differs whenever anything about a node does.
+    pub(crate) fn version(&self, node: NodeId) -> u32 {
+        self.versions[node.index()]
+    }
+
+    /// Whether a node takes new work.
+    pub(crate) fn is_usable(&self, node: NodeId) -> bool {
+        self.nodes[node.index()].usable
     }
 
     /// The nodes that have all of these features; `None` when nothing is asked for and every node will do.

@@ -212,7 +212,9 @@ impl<'a> View<'a> {
 
     /// All kinds, in order of id.
     pub fn kinds(&self) -> impl Iterator<Item = (KindId, &'a KindSpec)> + use<'a> {
-        self.state.cluster.kinds.iter().enumerate().map(|(index, kind)| (KindId(index as u32), &kind.spec))
+        let cluster = &self.state.cluster;
+        let kinds = cluster.kinds.iter().enumerate().map(|(index, kind)| (KindId(index as u32), &kind.spec));
+        kinds.filter(|(id, _)| Some(*id) != cluster.pools)
     }
 
     /// Devices of nodes that could take work if they were free.

@@ -6,7 +6,7 @@
 //!
 //! | read | for |
 //! |---|---|
-//! | [`workload`] | readers of job tables, job lists and cluster files; a seeded generator |
+//! | [`workload`] | readers of job lists, cluster files and what others publish; a seeded generator |
 //! | [`world`] | the virtual world: delays, failures, late and duplicate news |
 //! | [`run`] | one simulated run, with a journal in memory and crashes if wanted |
 //! | [`report`] | what came out, in numbers |

@@ -23,7 +23,6 @@ use crate::dice::Dice;
 use crate::run::recover;
 use crate::workload::Submission;
 use crate::world::VirtualWorld;
-use consort_sched::policy::place::{BestFit, Consolidated};
 use consort_sched::{Policy, Rollout, Scheduler, stock};
 use consort_types::*;
 use std::cell::RefCell;
@@ -172,10 +171,8 @@ impl History {
         let mut dice = Dice::new(seed);
         let cluster = setting::cluster(&mut dice);
         let stock = dice.one_of(stock::ALL);
-        let policy = match dice.chance(0.7) {
-            true => stock.policy_with(Box::new(Consolidated)),
-            false => stock.policy_with(Box::new(BestFit)),
-        };
+        let place = if dice.chance(0.5) { &stock::PLACES[0] } else { dice.one_of(stock::PLACES) };
+        let policy = stock.policy_with(place.place());
         let (count, over) = (dice.whole(15, 50), *dice.one_of(&[30.0, 300.0, 3000.0]));
         let submissions: Arc<[Submission]> = jobs::submissions(&mut dice, &cluster, count, over).into();
         let world = VirtualWorld::new(&cluster, submissions)

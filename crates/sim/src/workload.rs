@@ -10,17 +10,28 @@
 //! | [`read`] | any file, chosen by its extension and its header |
 //! | [`cluster_file`] | the cluster a person describes (YAML) |
 //! | [`job_list`], [`job_csv`] | the jobs a person describes (YAML, CSV) |
-//! | [`helios`], [`tiresias`] | public job tables |
+//! | [`helios`], [`tiresias`] | job tables of public benchmarks |
+//! | [`swf`], [`philly`], [`pai`], [`helios_log`], [`gavel`], [`sia`], [`openb`] | logs and workloads as others publish them |
 //! | [`generate`] | seeded workloads with a daily rhythm, and a demonstration cluster |
 //! | [`limits`] | how large anything may be |
 
 mod assemble;
 pub mod cluster_file;
+pub mod gavel;
 pub mod generate;
 pub mod helios;
+pub mod helios_log;
 pub mod job_csv;
 pub mod job_list;
+mod left_out;
+mod lines;
+mod moment;
+pub mod openb;
+pub mod pai;
+pub mod philly;
 pub mod read;
+pub mod sia;
+pub mod swf;
 mod table;
 pub mod tiresias;
 
@@ -29,15 +40,17 @@ pub(crate) use consort_types::file::{read_error, value, yaml};
 pub use read::{read_cluster, read_workload};
 
 use consort_types::{
-    Condition, DeviceGroup, Input, JobSpec, KindSpec, NodeSpec, QueueSpec, Settings, Span, TenantSpec, Time,
+    Condition, DeviceGroup, Host, Input, JobSpec, KindSpec, NodeSpec, QueueSpec, Settings, Span, TenantSpec,
+    Time,
 };
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// What every cluster has, declared or not: the tenant and the queue of whoever names none.
 pub const DEFAULT: &str = "default";
 
 /// Submissions, in the order in which they arrive.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Workload {
     /// Sorted by [`Submission::at`]; those of one instant in the order of their source.
     pub submissions: Vec<Submission>,
@@ -45,6 +58,15 @@ pub struct Workload {
     pub tenants: Vec<TenantSpec>,
     /// The queues that the submissions name, in the order of their first mention, open to all and not strict.
     pub queues: Vec<QueueSpec>,
+    /// What the reader has to tell a person: rows that are left out, and why. A sentence each.
+    pub notes: Vec<String>,
+}
+
+/// By hand: notes are for people, and a workload without any keeps the digest it always had.
+impl Hash for Workload {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.submissions, &self.tenants, &self.queues).hash(state);
+    }
 }
 
 impl Workload {
@@ -135,6 +157,7 @@ impl Cluster {
             domains: vec![],
             devices: vec![DeviceGroup { kind: kind.into(), count: devices, island: 0 }],
             features: vec![],
+            host: Host::NONE,
         };
         Cluster {
             kinds: vec![KindSpec::named(kind)],

@@ -48,6 +48,7 @@ impl Virtual {
             domains: vec![],
             devices: vec![DeviceGroup { kind: "t4".into(), count: 2, island: 0 }],
             features: vec![],
+            host: consort_types::Host::NONE,
         };
         let cluster = Cluster {
             kinds: vec![KindSpec::named("t4")],

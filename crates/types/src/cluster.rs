@@ -76,19 +76,47 @@ pub struct NodeSpec {
     /// What else is to be said of it, in order and each once: `ib`, `nvme`. A job may insist on some of them.
     #[serde(default)]
     pub features: Vec<String>,
+    /// What the machine around the devices has.
+    #[serde(default)]
+    pub host: Host,
 }
 
-/// Written by hand because of the features: in a journal, which people read, none are left out, so that nodes without
-/// any are written as they always were; in a snapshot, where fields have no names, every field must be there.
+/// Processors and memory of a machine, beside its devices: what a node has of them, or what one member takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Host {
+    /// Thousandths of a processor. A node with 0 does not account for them; a member with 0 needs none.
+    pub cpu_milli: u64,
+    /// Memory of the machine, not of a device; 0 likewise.
+    pub memory_bytes: u64,
+}
+
+impl Host {
+    /// Nothing is accounted for, or nothing needed.
+    pub const NONE: Host = Host { cpu_milli: 0, memory_bytes: 0 };
+
+    /// Whether nothing is accounted for, or nothing needed.
+    pub fn is_none(&self) -> bool {
+        *self == Self::NONE
+    }
+}
+
+/// Written by hand because of the features and the host: in a journal, which people read, those that say nothing are left
+/// out, so that such nodes are written as they always were; in a snapshot, where fields have no names, every field must be
+/// there.
 impl Serialize for NodeSpec {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let is_left_out = to.is_human_readable() && self.features.is_empty();
-        let mut written = to.serialize_struct("NodeSpec", 4 - usize::from(is_left_out))?;
+        let [features, host] = [!self.features.is_empty(), !self.host.is_none()]
+            .map(|is_said| is_said || !to.is_human_readable());
+        let fields = 3 + usize::from(features) + usize::from(host);
+        let mut written = to.serialize_struct("NodeSpec", fields)?;
         written.serialize_field("name", &self.name)?;
         written.serialize_field("domains", &self.domains)?;
         written.serialize_field("devices", &self.devices)?;
-        if !is_left_out {
+        if features {
             written.serialize_field("features", &self.features)?;
+        }
+        if host {
+            written.serialize_field("host", &self.host)?;
         }
         written.end()
     }

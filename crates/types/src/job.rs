@@ -9,6 +9,7 @@
 //! Everything here is by name, exactly as submitted; the scheduler resolves names when it accepts. A spec is
 //! immutable once accepted, so it is shared by reference everywhere.
 
+use crate::cluster::Host;
 use crate::id::JobId;
 use crate::time::{Span, Time};
 use serde::ser::SerializeStruct;
@@ -196,7 +197,7 @@ impl Count {
 pub struct Shape {
     /// Device kind; any when absent.
     pub kind: Option<String>,
-    /// Devices for each member, all on one node.
+    /// Devices for each member, all on one node; 0 for one that wants nothing but a part of a host.
     pub devices: u32,
     /// Thousandths of each device; [`WHOLE`] for all of it.
     pub share: u16,
@@ -208,30 +209,50 @@ pub struct Shape {
     /// Features that a node must all have, in order and each once.
     #[serde(default)]
     pub features: Vec<String>,
+    /// A level like those of `within`, tighter than it: preferred, and given up where no such domain has room.
+    #[serde(default)]
+    pub prefer: Option<String>,
+    /// What each member takes of its node beside devices. A member may want nothing else, and no device.
+    #[serde(default)]
+    pub host: Host,
 }
 
-/// By hand too: a workload that was generated before there were features keeps its digest.
+/// By hand too: a workload that was generated before there were features and the like keeps its digest.
 impl Hash for Shape {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (&self.kind, self.devices, self.share, self.memory_bytes, &self.within).hash(state);
         if !self.features.is_empty() {
             self.features.hash(state);
         }
+        if self.prefer.is_some() {
+            self.prefer.hash(state);
+        }
+        if !self.host.is_none() {
+            self.host.hash(state);
+        }
     }
 }
 
-/// Written by hand for the same reason as that of a node: without features it is written as it always was.
+/// Written by hand for the same reason as that of a node: what is not asked for is not written.
 impl Serialize for Shape {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let is_left_out = to.is_human_readable() && self.features.is_empty();
-        let mut written = to.serialize_struct("Shape", 6 - usize::from(is_left_out))?;
+        let said = [!self.features.is_empty(), self.prefer.is_some(), !self.host.is_none()];
+        let [features, prefer, host] = said.map(|is_said| is_said || !to.is_human_readable());
+        let fields = 5 + [features, prefer, host].into_iter().filter(|is_written| *is_written).count();
+        let mut written = to.serialize_struct("Shape", fields)?;
         written.serialize_field("kind", &self.kind)?;
         written.serialize_field("devices", &self.devices)?;
         written.serialize_field("share", &self.share)?;
         written.serialize_field("memory_bytes", &self.memory_bytes)?;
         written.serialize_field("within", &self.within)?;
-        if !is_left_out {
+        if features {
             written.serialize_field("features", &self.features)?;
+        }
+        if prefer {
+            written.serialize_field("prefer", &self.prefer)?;
+        }
+        if host {
+            written.serialize_field("host", &self.host)?;
         }
         written.end()
     }
@@ -245,6 +266,15 @@ impl Shape {
 
     /// One whole device of whatever kind.
     pub fn any() -> Self {
-        Self { kind: None, devices: 1, share: WHOLE, memory_bytes: 0, within: None, features: vec![] }
+        Self {
+            kind: None,
+            devices: 1,
+            share: WHOLE,
+            memory_bytes: 0,
+            within: None,
+            features: vec![],
+            prefer: None,
+            host: Host::NONE,
+        }
     }
 }

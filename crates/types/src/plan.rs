@@ -84,8 +84,16 @@ pub enum StopCause {
 pub struct Placement {
     /// For each role: which of its shapes, and how many members.
     pub fills: Vec<Fill>,
-    /// Role by role, member by member, device by device. This order is the order of ranks.
+    /// Role by role, member by member, device by device. This order is the order of ranks. Behind the devices of each
+    /// member comes what it takes of its node's host, as far as the node accounts for that.
     pub grants: Vec<Grant>,
+}
+
+impl Placement {
+    /// The devices alone.
+    pub fn devices(&self) -> impl Iterator<Item = &Grant> {
+        self.grants.iter().filter(|grant| !grant.is_of_host())
+    }
 }
 
 /// How one role was filled.
@@ -97,13 +105,20 @@ pub struct Fill {
     pub count: u32,
 }
 
-/// A device, or a share of one.
+/// A device, a share of one, or an amount of a node's processors or memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Grant {
     /// Which.
     pub device: DeviceId,
-    /// Thousandths of it.
+    /// Thousandths of it; 0 where it is of the host.
     pub share: u16,
-    /// Memory on it.
+    /// Memory on it; where it is of the host, bytes or thousandths of a processor.
     pub memory_bytes: u64,
+}
+
+impl Grant {
+    /// Whether it is an amount of a node's processors or memory, and no device.
+    pub fn is_of_host(&self) -> bool {
+        self.share == 0
+    }
 }

@@ -22,6 +22,8 @@ pub enum Reason {
         since: Time,
         /// On how many devices.
         devices: u32,
+        /// The level it would have liked to be within, and is not.
+        apart: Option<String>,
     },
     /// Devices are granted; the world is bringing it up.
     Starting,
@@ -80,6 +82,8 @@ pub enum Reason {
         ill: u32,
         /// Set when enough are free, but not together or not with enough memory.
         scattered: bool,
+        /// Set when it also needs a part of a node's processors or memory.
+        hosted: bool,
         /// Who holds what it could use, soonest to end first.
         holders: Vec<Holder>,
     },
@@ -114,7 +118,15 @@ impl Reason {
 
     fn tell(&self, f: &mut fmt::Formatter<'_>, now: Option<Time>) -> fmt::Result {
         match self {
-            Reason::Running { devices, .. } => write!(f, "runs on {devices} device{}", plural(*devices)),
+            Reason::Running { devices, apart, .. } => {
+                write!(f, "runs on {devices} device{}", plural(*devices))?;
+                match apart {
+                    None => Ok(()),
+                    Some(level) => {
+                        write!(f, ", not within one {level}: none had room for it when it was placed")
+                    }
+                }
+            }
             Reason::Starting => f.write_str("is starting"),
             Reason::Next => f.write_str("starts with the next plan"),
             Reason::Releasing => f.write_str("is giving back its devices"),
@@ -133,7 +145,7 @@ impl Reason {
                 Devices(*needs)
             ),
             Reason::Behind { name, queue, .. } => write!(f, "is behind {name} in queue {queue}"),
-            Reason::NoRoom { needs, free, closed, foreign, ill, scattered, holders } => {
+            Reason::NoRoom { needs, free, closed, foreign, ill, scattered, hosted, holders } => {
                 write!(f, "needs {needs}, ")?;
                 match free.as_slice() {
                     [] => f.write_str("0 free")?,
@@ -143,8 +155,10 @@ impl Reason {
                         write!(f, "{} free", kinds.collect::<Vec<_>>().join(" and "))?;
                     }
                 }
-                if *scattered {
-                    f.write_str(" but not together")?;
+                match (scattered, hosted) {
+                    (false, _) => {}
+                    (true, false) => f.write_str(" but not together")?,
+                    (true, true) => f.write_str(" but not together with the rest")?,
                 }
                 for holder in holders.iter().take(3) {
                     write!(f, ", {} held by {}", holder.devices, holder.name)?;

@@ -94,6 +94,7 @@ fn found(node: &Node, reading: &Reading) -> Found {
             domains: reading.topology.path(&node.name),
             devices: groups,
             features: features(node),
+            host: consort_types::Host::NONE,
         },
         condition: condition(node),
         address: if node.address.is_empty() { node.name.clone() } else { node.address.clone() },

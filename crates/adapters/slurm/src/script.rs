@@ -46,6 +46,9 @@ const ENDED: &str = r#"{ echo "$code ${cause:-exit}" > "$out/ended.new" && mv "$
 { true > "$sign"; } 2> /dev/null
 "#;
 
+/// Signals are for the work, not for the scripts around it: slurmrestd's old shapes send them to the batch script too.
+const HEARD: &str = "trap : HUP INT QUIT USR1 USR2 ALRM\n";
+
 /// One word of a shell.
 pub fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
@@ -87,7 +90,7 @@ impl Making<'_> {
         let name = allocation_name(self.allocation);
         let sign = self.shared.join("signs").join(&name).display().to_string();
         let mut text = format!(
-            "#!/bin/sh\n# Consort's job {}, attempt {}.\nrun={}\nsign={}\nout=\"$run/out\"\ntrap 'told=1' TERM\n",
+            "#!/bin/sh\n# Consort's job {}, attempt {}.\nrun={}\nsign={}\nout=\"$run/out\"\n{HEARD}trap 'told=1' TERM\n",
             self.allocation.ask,
             self.allocation.attempt,
             quoted(&self.run()),
@@ -209,8 +212,8 @@ exec >> "$log" 2>&1 < /dev/null
             "cd -- {0} || {{ echo \"consort: the working directory does not exist on $SLURMD_NODENAME:\" {0}; failed 127 not-run; }}",
             quoted(&self.work.workdir)
         );
+        text += HEARD;
         text += r#"command -v -- "$program" > /dev/null 2>&1 || { echo "consort: $program does not exist or cannot be executed on $SLURMD_NODENAME"; failed 127 not-run; }
-trap : HUP INT QUIT USR1 USR2 ALRM
 trap 'told=1' TERM
 [ -e "$run/stop" ] && exit 143
 { true > "$out/up.$RANK"; } 2> /dev/null

@@ -92,7 +92,7 @@ impl Inventory {
     pub fn node_spec(&self) -> NodeSpec {
         let kinds = self.devices.chunk_by(|a, b| a.kind == b.kind);
         let devices = kinds.flat_map(groups).collect();
-        NodeSpec { name: self.hostname.clone(), domains: vec![], devices, features: vec![] }
+        NodeSpec { name: self.hostname.clone(), devices, ..NodeSpec::default() }
     }
 
     /// The kinds there are, in order. Processors are for those who ask for them by name, unless there is nothing else.

@@ -200,7 +200,7 @@ fn json(figures: &[Figure]) -> Results {
     let mut rows: Vec<Row> = vec![];
     for figure in figures {
         if rows.last().is_none_or(|row| row.case != figure.case) {
-            let policy = consort_sched::stock::standard().name;
+            let policy = &*consort_sched::stock::standard().name;
             let (metrics, misses) = (BTreeMap::new(), vec![]);
             rows.push(Row { case: figure.case, policy, seed: 0, metrics, anchor: None, misses });
         }

@@ -168,6 +168,17 @@ fn bad_input_is_placed_and_nothing_is_written() {
 }
 
 #[test]
+fn what_a_log_leaves_out_is_told() {
+    let folder = Folder::with_inputs();
+    let (ran, never) =
+        ("1 0 0 60 2 -1 -1 2 -1 -1 1 3 1 -1 1 -1 -1 -1", "2 5 0 -1 2 -1 -1 2 -1 -1 1 3 1 -1 1 -1 -1 -1");
+    folder.write("log.swf", &format!("; MaxProcs: 4\n{ran}\n{never}\n"));
+    let told = folder.run("simulate --cluster log.swf --workload log.swf --policy fifo --json").done();
+    assert_eq!(told.err, "consort: log.swf: left out 1 of 2 lines: no run time is known\n");
+    assert_eq!(told.json()["finished"], 1);
+}
+
+#[test]
 fn what_the_cluster_does_not_declare_is_a_slip() {
     let folder = Folder::with_inputs();
     let more = "tenants:\n  - {name: red}\n  - {name: blue}\nqueues:\n  - {name: night}\n";

@@ -164,7 +164,7 @@ impl<'a> Summary<'a> {
     fn of(scheduler: &'a Scheduler, job: &JobView<'a>) -> Self {
         let mut sum = Summary::default();
         for ask in asks(scheduler, job) {
-            let devices = ask.grants().len() as u64;
+            let devices = ask.grants().iter().filter(|grant| !grant.is_of_host()).count() as u64;
             match ask.doing() {
                 Doing::Blocked => sum.blocked += 1,
                 Doing::Waiting | Doing::Planned => {
@@ -327,7 +327,7 @@ pub fn detail(scheduler: &Scheduler, now: Time, words: &Words<'_>, id: JobId) ->
             state,
             attempt: ask.attempt(),
             node,
-            devices: ask.grants().iter().map(place).collect(),
+            devices: ask.grants().iter().filter(|grant| !grant.is_of_host()).map(place).collect(),
             since: since.map(Moment),
             reason,
             engine: engine(words, &ask),

@@ -29,7 +29,7 @@ fn workload(jobs: i64, name: &str) -> Workload {
     Workload {
         submissions: (0..jobs).map(submission).collect(),
         tenants: vec![tenant(name), tenant("plain")],
-        queues: vec![],
+        ..Workload::default()
     }
 }
 

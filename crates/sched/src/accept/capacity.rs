@@ -3,13 +3,13 @@
 use super::{Verdict, refuse};
 use crate::class::{Class, ClassRole, ClassShape};
 use crate::draft::Draft;
-use crate::explain::memory_words;
+use crate::explain::{host_words, memory_words};
 use crate::free::Free;
 use crate::lines::Lines;
-use crate::policy::place::{Consolidated, Need, Place};
+use crate::policy::place::Consolidated;
 use crate::scheduler::Scheduler;
 use crate::state::State;
-use crate::state::cluster::{Cluster, Health, Level};
+use crate::state::cluster::{Cluster, Health, Level, Pool};
 use crate::state::ledger::Ledger;
 use consort_types::*;
 
@@ -49,10 +49,10 @@ impl Scheduler {
         match shape.within {
             _ if !shape.suits(cluster, kind) => 0,
             None => {
-                let members = sizes.map(|(size, nodes)| u64::from(size / shape.devices) * u64::from(nodes));
+                let members = sizes.map(|(members, nodes)| u64::from(members) * u64::from(nodes));
                 u32::try_from(members.sum::<u64>()).unwrap_or(u32::MAX)
             }
-            Some(Level::Node) => sizes.map(|(size, _)| size / shape.devices).max().unwrap_or(0),
+            Some(Level::Node) => sizes.map(|(members, _)| members).max().unwrap_or(0),
             Some(_) => most_within(cluster, shape, kind),
         }
     }
@@ -79,7 +79,7 @@ impl Scheduler {
         spec: &Shape,
         who: &str,
     ) -> Verdict {
-        let wanted = spec.kind.as_deref().unwrap_or("any kind");
+        let wanted = spec.kind.as_deref().unwrap_or(if spec.devices == 0 { "any node" } else { "any kind" });
         let kind_name = |kind: KindId| cluster.kinds[kind.index()].spec.name.as_str();
         if shape.kinds(cluster).all(|kind| !shape.suits(cluster, kind)) {
             let largest = shape.kinds(cluster).max_by_key(|&kind| cluster.memory(kind));
@@ -95,7 +95,7 @@ impl Scheduler {
             );
         }
         let each = match (spec.devices, spec.share) {
-            (1, WHOLE) => String::new(),
+            (0, _) | (1, WHOLE) => String::new(),
             (1, share) => format!(" with {} of a device each", f64::from(share) / f64::from(WHOLE)),
             (devices, _) => format!(" with {devices} devices each on one node"),
         };
@@ -104,8 +104,12 @@ impl Scheduler {
             true => String::new(),
             false => format!(" on nodes with {}", spec.features.join(" and ")),
         };
+        let beside = match spec.host.is_none() {
+            true => String::new(),
+            false => format!(" with {} each", host_words(&spec.host)),
+        };
         let subject = format!(
-            "{who} asks for a gang of {asked} on {wanted}{each}{within}{nodes}, this cluster could hold {most}"
+            "{who} asks for a gang of {asked} on {wanted}{each}{beside}{within}{nodes}, this cluster could hold {most}"
         );
         let total: u32 = cluster
             .kind_ids()
@@ -152,20 +156,32 @@ impl Scheduler {
     }
 }
 
-/// How many nodes that would do have how many devices of a kind, whatever their health.
+/// How many members of a shape fit on how many of the nodes that would do, whatever their health.
 fn sizes(cluster: &Cluster, shape: &ClassShape, kind: KindId) -> Vec<(u32, u32)> {
     let kind = &cluster.kinds[kind.index()];
-    if shape.features.is_empty() {
-        let sizes = kind.sizes.iter().map(|(&size, &nodes)| (size, nodes));
+    if shape.features.is_empty() && shape.host.is_none() {
+        let sizes = kind.sizes.iter().map(|(&size, &nodes)| (size / shape.devices, nodes));
         return sizes.filter(|&(_, nodes)| nodes > 0).collect();
     }
     let all = (0..cluster.nodes.len() as u32).map(NodeId);
     let nodes = all.filter(|&node| cluster.has_features(node, &shape.features));
-    let groups = nodes.map(|node| &cluster.nodes[node.index()].spec.devices);
-    let size = |groups: &Vec<DeviceGroup>| {
-        groups.iter().filter(|group| group.kind == kind.spec.name).map(|group| group.count).sum()
-    };
-    groups.map(|groups| (size(groups), 1)).filter(|&(size, _)| size > 0).collect()
+    let members = nodes.map(|node| {
+        let spec = &cluster.nodes[node.index()].spec;
+        let groups = spec.devices.iter().filter(|group| group.kind == kind.spec.name);
+        let devices: u32 = groups.map(|group| group.count).sum();
+        let hosted = hosted(&spec.host, &shape.host);
+        devices
+            .checked_div(shape.devices)
+            .map_or(hosted.unwrap_or(0), |seats| seats.min(hosted.unwrap_or(seats)))
+    });
+    members.filter(|&members| members > 0).map(|members| (members, 1)).collect()
+}
+
+/// How many members a host could take, if it accounts for anything they want.
+fn hosted(has: &Host, need: &Host) -> Option<u32> {
+    let wanted = Pool::ALL.into_iter().filter(|pool| pool.of(need) > 0 && pool.of(has) > 0);
+    let members = wanted.map(|pool| pool.of(has) / pool.of(need)).min()?;
+    Some(u32::try_from(members).unwrap_or(u32::MAX))
 }
 
 /// The same cluster with nobody in it and every node in good health.
@@ -184,12 +200,8 @@ fn emptied(cluster: &Cluster) -> Cluster {
 fn most_within(cluster: &Cluster, shape: &ClassShape, kind: KindId) -> u32 {
     let empty = emptied(cluster);
     let free = Free::of(&empty);
-    let fits = |count| {
-        let only = free.nodes_having(&shape.features);
-        let (devices, within) = (shape.devices, shape.within);
-        let need = Need { cluster: &empty, free: &free, only, kind, count, devices, within };
-        Consolidated.place(&need).is_some()
-    };
+    let fits =
+        |count| shape.need(&empty, &free, kind, count, shape.within).placed_by(&Consolidated).is_some();
     let (mut low, mut high) = (0, free.total(kind) / shape.devices);
     while low < high {
         let middle = low + (high - low).div_ceil(2);

@@ -1,9 +1,9 @@
 //! Whether a submission makes sense, and whether this cluster could ever run it.
 
-use super::{NAME, Verdict, features, refuse, span, text};
+use super::{NAME, Verdict, features, host, refuse, span, text};
 use crate::class::Class;
 use crate::scheduler::Scheduler;
-use crate::state::cluster::Level;
+use crate::state::cluster::{Level, Pool};
 use consort_types::*;
 
 const STAGES: usize = 256;
@@ -167,13 +167,14 @@ impl Scheduler {
             );
         }
         for shape in &role.shapes {
-            if shape.devices == 0 || shape.devices > MEMBERS {
+            if (shape.devices == 0 && shape.host.is_none()) || shape.devices > MEMBERS {
                 return refuse(
                     Rule::OutOfRange,
                     format!("{who} asks for {} devices a member", shape.devices),
                     "use at least one",
                 );
             }
+            self.accept_host(shape, who)?;
             if shape.share == 0 || shape.share > WHOLE {
                 return refuse(
                     Rule::OutOfRange,
@@ -181,7 +182,8 @@ impl Scheduler {
                     format!("use 1 to {WHOLE}"),
                 );
             }
-            if shape.share < WHOLE && (shape.devices != 1 || shape.within.is_some()) {
+            if shape.share < WHOLE && (shape.devices != 1 || shape.within.is_some() || shape.prefer.is_some())
+            {
                 let subject =
                     format!("{who} asks for a share of several devices, or of devices close together");
                 return refuse(
@@ -204,9 +206,8 @@ impl Scheduler {
                     self.kinds_remedy(),
                 );
             }
-            if let Some(level) =
-                shape.within.as_ref().filter(|level| self.state.cluster.level(level).is_none())
-            {
+            let levels = || shape.within.iter().chain(&shape.prefer);
+            if let Some(level) = levels().find(|level| self.state.cluster.level(level).is_none()) {
                 let mut names: Vec<&str> =
                     self.state.cluster.settings.levels.iter().map(|level| level.name.as_str()).collect();
                 names.push("node");
@@ -223,7 +224,7 @@ impl Scheduler {
                 );
             }
             let is_inside = |level: &&String| self.state.cluster.level(level) == Some(Level::Island);
-            if let Some(level) = shape.within.as_ref().filter(is_inside)
+            if let Some(level) = levels().find(is_inside)
                 && self.capabilities.grain == Grain::Node
             {
                 return refuse(
@@ -233,6 +234,26 @@ impl Scheduler {
                     ),
                     "ask for node or a wider level",
                 );
+            }
+        }
+        Ok(())
+    }
+
+    /// What is asked for of hosts makes sense, and some node accounts for it.
+    fn accept_host(&self, shape: &Shape, who: &str) -> Verdict {
+        host(who, &shape.host)?;
+        let is_bare = *shape
+            == Shape { devices: 0, host: shape.host, features: shape.features.clone(), ..Shape::any() };
+        if shape.devices == 0 && !is_bare {
+            let subject = format!("{who} asks for no device, but says of what kind or how close together");
+            return refuse(Rule::Malformed, subject, "leave that out, or ask for devices");
+        }
+        for (pool, name) in Pool::ALL.into_iter().zip(["processors", "memory"]) {
+            let mut nodes = self.state.cluster.nodes.iter();
+            if pool.of(&shape.host) > 0 && !nodes.any(|node| node.pool(pool).is_some()) {
+                let subject =
+                    format!("{who} asks for {name} of the host, of which no node says how much it has");
+                return refuse(Rule::NeverFits, subject, "leave it out: it is not shared out here");
             }
         }
         Ok(())

@@ -11,7 +11,7 @@ fn group(kind: &str, count: u32) -> DeviceGroup {
 }
 
 fn node(name: &str, devices: Vec<DeviceGroup>) -> NodeSpec {
-    NodeSpec { name: name.into(), domains: vec!["r0".into()], devices, features: vec![] }
+    NodeSpec { name: name.into(), domains: vec!["r0".into()], devices, features: vec![], host: Host::NONE }
 }
 
 fn kind(name: &str, memory_bytes: u64) -> KindSpec {

@@ -114,7 +114,8 @@ impl<'a> Audit<'a> {
         let devices = roles.map(|(role, fill)| {
             u64::from(fill.count) * u64::from(role.shapes[usize::from(fill.shape)].devices)
         });
-        let is_whole = devices.sum::<u64>() == allocation.placement.grants.len() as u64;
+        let granted = allocation.placement.devices().count();
+        let is_whole = devices.sum::<u64>() == granted as u64;
         self.expect(is_whole, || format!("gang {id} is not whole"));
     }
 
@@ -125,6 +126,10 @@ impl<'a> Audit<'a> {
             let is_true = (share, memory) == (i64::from(device.held), device.held_memory as i64);
             self.expect((0..=i64::from(WHOLE)).contains(&share), || format!("{id} is granted twice"));
             self.expect(is_true, || format!("{id} is held by nobody known"));
+            let is_over = self.state.cluster.is_pool(id) && self.state.cluster.unheld(id).1 < 0;
+            self.expect(!is_over || device.held_memory == 0, || {
+                format!("more of {id} is granted than there is")
+            });
             let is_fenced = self.state.cluster.nodes[device.node.index()].health == Health::Fenced;
             self.expect(!is_fenced || share == 0, || format!("{id} is held on a fenced node"));
         }

@@ -17,6 +17,7 @@ fn house() -> Scheduler {
         domains: vec![rack.into()],
         devices,
         features: vec![],
+        host: Host::NONE,
     };
     let kind = |name: &str| KindSpec { memory_bytes: 80, ..KindSpec::named(name) };
     let tenant = |name: &str, ceiling: Option<u32>| {
@@ -245,6 +246,7 @@ fn whoever_insists_on_a_feature_gets_no_node_without_it() {
         domains: vec!["r1".into()],
         devices: group,
         features: vec!["ib".into()],
+        host: Host::NONE,
     };
     say(&mut scheduler, Input::NodeJoined(node.clone()));
     let shape = Shape { features: vec!["ib".into()], ..Shape::of("a") };
@@ -366,7 +368,13 @@ fn a_device_that_was_taken_out_of_its_node_is_no_more() {
     let ask = submit(&mut scheduler, gang(1));
     say(&mut scheduler, Input::NodeFenced(NodeId(0)));
     let devices = vec![DeviceGroup { kind: "a".into(), count: 1, island: 0 }];
-    let spec = NodeSpec { name: "n0".into(), domains: vec!["r0".into()], devices, features: vec![] };
+    let spec = NodeSpec {
+        name: "n0".into(),
+        domains: vec!["r0".into()],
+        devices,
+        features: vec![],
+        host: Host::NONE,
+    };
     say(&mut scheduler, Input::NodeJoined(spec));
     assert_eq!(verdict(&scheduler, vec![start(ask, whole(&[7]))]), Ok(()));
     assert_eq!(verdict(&scheduler, vec![start(ask, whole(&[0]))]), Err((Breach::NodeNotUsable, 0)));

@@ -4,10 +4,11 @@
 //! on who asked first. The search counts its steps, so that a request with many roles and kinds cannot stall a plan.
 
 use super::Draft;
-use crate::class::{Class, ClassShape};
-use crate::policy::place::{Consolidated, share};
+use crate::class::{Class, ClassRole, ClassShape};
+use crate::free::Free;
+use crate::policy::place::Consolidated;
 use crate::policy::{Need, Place};
-use crate::state::cluster::Level;
+use crate::state::cluster::{Cluster, Level};
 use crate::view::AskView;
 use consort_types::*;
 use std::collections::BTreeMap;
@@ -66,67 +67,128 @@ impl Draft<'_> {
 
     /// Fills the roles that `placement` does not fill yet.
     fn fill_roles(&mut self, search: &mut Search<'_>, placement: &mut Placement) -> bool {
-        let class = search.class;
-        let role = placement.fills.len();
-        let is_last = role + 1 == class.roles.len();
-        for (index, shape) in class.roles[role].shapes.iter().enumerate() {
-            for kind in shape.kinds(&self.state.cluster) {
-                if search.tries == 0 {
-                    return false;
-                }
-                search.tries -= 1;
-                let count = search.counts[role];
-                let Some(grants) = self.room_on(search, shape, kind, count) else { continue };
-                placement.fills.push(Fill { shape: index as u8, count });
-                if is_last {
-                    placement.grants.extend(grants);
-                    return true;
-                }
-                let (mark, before) = (self.mark(), placement.grants.len());
-                let share: u64 = grants.iter().map(|grant| u64::from(grant.share)).sum();
-                let is_free = grants.iter().all(|grant| self.try_take(grant));
-                assert!(is_free, "place opinions choose from what is free");
-                placement.grants.extend(grants);
-                *search.taken.entry(kind).or_default() += share;
-                if self.fill_roles(search, placement) {
-                    return true;
-                }
-                *search.taken.entry(kind).or_default() -= share;
-                placement.grants.truncate(before);
-                placement.fills.pop();
-                self.back_to(mark);
+        let role = &search.class.roles[placement.fills.len()];
+        let mut weighed: Vec<(i64, Way, Vec<Grant>)> = vec![];
+        for way in ways(role, &self.state.cluster) {
+            if search.tries == 0 {
+                break;
+            }
+            search.tries -= 1;
+            let count = search.counts[placement.fills.len()];
+            let Some((grants, cost)) = self.room_on(search, role, &way, count) else { continue };
+            if let Some(cost) = cost {
+                weighed.push((cost, way, grants));
+            } else if self.take_way(search, placement, &way, grants) {
+                return true;
             }
         }
+        weighed.sort_by_key(|(cost, ..)| *cost);
+        weighed.into_iter().any(|(_, way, grants)| self.take_way(search, placement, &way, grants))
+    }
+
+    /// Fills the next role this way, and the roles behind it somehow.
+    fn take_way(
+        &mut self,
+        search: &mut Search<'_>,
+        placement: &mut Placement,
+        way: &Way,
+        grants: Vec<Grant>,
+    ) -> bool {
+        let count = search.counts[placement.fills.len()];
+        placement.fills.push(Fill { shape: way.shape as u8, count });
+        if placement.fills.len() == search.class.roles.len() {
+            placement.grants.extend(grants);
+            return true;
+        }
+        let (mark, before) = (self.mark(), placement.grants.len());
+        let share: u64 = grants.iter().map(|grant| u64::from(grant.share)).sum();
+        let is_free = grants.iter().all(|grant| self.try_take(grant));
+        assert!(is_free, "place opinions choose from what is free");
+        placement.grants.extend(grants);
+        *search.taken.entry(way.kind).or_default() += share;
+        if self.fill_roles(search, placement) {
+            return true;
+        }
+        *search.taken.entry(way.kind).or_default() -= share;
+        placement.grants.truncate(before);
+        placement.fills.pop();
+        self.back_to(mark);
         false
     }
 
-    /// Room for one role on one shape and kind.
+    /// Room for one role, and what the opinion says it costs.
     fn room_on(
         &self,
         search: &Search<'_>,
-        shape: &ClassShape,
-        kind: KindId,
+        role: &ClassRole,
+        way: &Way,
         count: u32,
-    ) -> Option<Vec<Grant>> {
-        let cluster = &self.state.cluster;
+    ) -> Option<(Vec<Grant>, Option<i64>)> {
+        let (cluster, kind, within) = (&self.state.cluster, way.kind, way.within);
+        let shape = &role.shapes[way.shape];
         if !shape.suits(cluster, kind) {
             return None;
         }
-        let (devices, within) = (shape.devices, shape.within);
         if within == Some(Level::Island) && self.capabilities.grain == Grain::Node {
             return None; // `accept` refuses these; one may be left from a world that could
         }
         let before = search.taken.get(&kind).copied().unwrap_or(0);
-        let share = before + u64::from(count) * u64::from(devices) * u64::from(shape.share);
+        let share = before + u64::from(count) * u64::from(shape.devices) * u64::from(shape.share);
         let leaving = |tenant| self.accounts.get(&(tenant, kind)).map_or(0, |change| change.1);
         if search.tenant.is_some_and(|tenant| !self.below_ceiling(tenant, kind, share, leaving(tenant))) {
             return None;
         }
-        let only = self.free.nodes_having(&shape.features);
-        let need = Need { cluster, free: self.free, only, kind, count, devices, within };
-        match shape.share {
-            WHOLE => search.place.place(&need),
-            part => share::pack(&need, part, shape.memory_on(cluster, kind)),
+        let mut need = shape.need(cluster, self.free, kind, count, within);
+        need.asked = Some(&self.state.classes);
+        // What opinions that throw dice may throw: the same in the same state, and another for each decision.
+        need.salt = self.state.seen.wrapping_mul(1 << 20) + self.moves.len() as u64;
+        let grants = need.placed_by(search.place)?;
+        let cost = search.place.cost(&need, &grants);
+        Some((grants, cost))
+    }
+}
+
+/// One way to fill a role: which of its shapes, on which kind, how close together.
+struct Way {
+    shape: usize,
+    kind: KindId,
+    within: Option<Level>,
+}
+
+/// All of them, the most wanted first: shape by shape, and for each on all kinds as close as preferred before as close as
+/// must be.
+fn ways(role: &ClassRole, cluster: &Cluster) -> impl Iterator<Item = Way> {
+    role.shapes.iter().enumerate().flat_map(move |(index, shape)| {
+        let preferred = shape.prefer.filter(|&level| Some(level) > shape.within);
+        let levels = preferred.map(Some).into_iter().chain([shape.within]);
+        levels
+            .flat_map(move |within| shape.kinds(cluster).map(move |kind| Way { shape: index, kind, within }))
+    })
+}
+
+impl ClassShape {
+    /// So many members of this shape, on one kind.
+    pub(crate) fn need<'a>(
+        &self,
+        cluster: &'a Cluster,
+        free: &'a Free,
+        kind: KindId,
+        count: u32,
+        within: Option<Level>,
+    ) -> Need<'a> {
+        Need {
+            cluster,
+            free,
+            only: free.nodes_having(&self.features),
+            kind,
+            count,
+            devices: self.devices,
+            share: self.share,
+            memory_bytes: self.memory_on(cluster, kind),
+            host: self.host,
+            within,
+            asked: None,
+            salt: 0,
         }
     }
 }

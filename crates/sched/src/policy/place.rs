@@ -1,21 +1,30 @@
 //! Where. One opinion per file.
 //!
-//! A place opinion chooses whole devices for the members of one role, of one kind, in one attempt. Shares of a
-//! device need no opinion: they are packed with other shares ([`share`]).
+//! A place opinion chooses devices for the members of one role, of one kind, in one attempt. Most opinions are about whole
+//! devices only: shares are packed with other shares ([`share`]), and members without devices sit where it is tightest
+//! ([`seat`]).
 
 mod best_fit;
 mod consolidated;
-pub(crate) mod share;
+mod least_fragments;
+mod random;
+mod seat;
+mod share;
+mod spread;
 
 pub use best_fit::BestFit;
 pub use consolidated::Consolidated;
+pub use least_fragments::{Asked, LeastFragments};
+pub use random::Random;
+pub use spread::Spread;
 
+use crate::class::Classes;
 use crate::free::Free;
 use crate::node_set::NodeSet;
-use crate::state::cluster::{Cluster, Level, NO_ISLAND};
-use consort_types::{DeviceId, Grant, KindId, NodeId, WHOLE};
+use crate::state::cluster::{Cluster, Level, NO_ISLAND, Pool};
+use consort_types::{DeviceId, Grant, Host, KindId, NodeId, WHOLE};
 
-/// Members of one role that want whole devices of one kind.
+/// Members of one role that want devices of one kind.
 pub struct Need<'a> {
     pub(crate) cluster: &'a Cluster,
     /// What is free, as the draft sees it, on whatever node; opinions ask below.
@@ -26,15 +35,41 @@ pub struct Need<'a> {
     pub kind: KindId,
     /// How many members.
     pub count: u32,
-    /// Devices for each, all on one node.
+    /// Devices for each, all on one node; 0 for members that want nothing but a part of a host.
     pub devices: u32,
+    /// Thousandths of each device.
+    pub share: u16,
+    /// Memory on each device.
+    pub memory_bytes: u64,
+    /// What each member takes of its node beside devices.
+    pub host: Host,
     pub(crate) within: Option<Level>,
+    /// What everybody asks for, where somebody does.
+    pub(crate) asked: Option<&'a Classes>,
+    /// Differs from one decision to the next, and is the same whenever the same decision is made again.
+    pub salt: u64,
 }
 
 /// A choice of nodes.
 pub trait Place: Send + Sync {
-    /// Devices for all members, member by member; or `None` when there is no room.
+    /// Whole devices for all members, member by member; or `None` when there is no room.
     fn place(&self, need: &Need<'_>) -> Option<Vec<Grant>>;
+
+    /// Parts of devices, likewise.
+    fn part(&self, need: &Need<'_>) -> Option<Vec<Grant>> {
+        share::pack(need)
+    }
+
+    /// Places for members without devices, likewise.
+    fn seat(&self, need: &Need<'_>) -> Option<Vec<Grant>> {
+        seat::tightest(need)
+    }
+
+    /// What it would cost to take this. Of several shapes and kinds the cheapest is taken; an opinion that does not know
+    /// takes the first that has room.
+    fn cost(&self, _need: &Need<'_>, _grants: &[Grant]) -> Option<i64> {
+        None
+    }
 }
 
 impl Need<'_> {
@@ -43,8 +78,61 @@ impl Need<'_> {
         self.count.saturating_mul(self.devices)
     }
 
+    /// Whatever it is that they want.
+    pub(crate) fn placed_by(&self, place: &dyn Place) -> Option<Vec<Grant>> {
+        match (self.devices, self.share) {
+            (0, _) => place.seat(self),
+            (_, WHOLE) => place.place(self),
+            _ => place.part(self),
+        }
+    }
+
     fn is_admitted(&self, node: NodeId) -> bool {
         self.only.as_ref().is_none_or(|only| only.contains(node.0))
+    }
+
+    /// How many members the host of a node could take.
+    pub(crate) fn hosted_on(&self, node: NodeId) -> u32 {
+        if self.host.is_none() { u32::MAX } else { self.free.hosts(self.cluster, node, &self.host) }
+    }
+
+    /// Nodes that would do and take work, lowest id first; they may be full.
+    pub fn nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
+        let nodes = (0..self.cluster.nodes.len() as u32).map(NodeId);
+        nodes.filter(|&node| self.free.is_usable(node) && self.is_admitted(node))
+    }
+
+    /// Whether one member fits on a node that takes work and would do.
+    pub fn has_room(&self, node: NodeId) -> bool {
+        match (self.devices, self.share) {
+            (0, _) => self.is_accounted(node) && self.hosted_on(node) > 0,
+            (devices, WHOLE) => self.on_node(node) >= devices,
+            _ => self.hosted_on(node) > 0 && self.parts(node).next().is_some(),
+        }
+    }
+
+    /// Devices of a node with room for a part, and their free thousandths.
+    pub fn parts(&self, node: NodeId) -> impl Iterator<Item = (DeviceId, u16)> + '_ {
+        let devices = self.cluster.nodes[node.index()].devices().map(DeviceId);
+        let of_kind = devices.filter(|&id| self.cluster.device(id).kind == self.kind);
+        let free = of_kind.map(|id| (id, self.free.device(id)));
+        let fits = free.filter(|(_, (share, memory))| *share >= self.share && *memory >= self.memory_bytes);
+        fits.map(|(id, (share, _))| (id, share))
+    }
+
+    /// What is left of a node's host; 0 of what it does not account for.
+    pub fn host_left(&self, node: NodeId) -> Host {
+        self.free.host(self.cluster, node)
+    }
+
+    /// Free thousandths of all devices of a node, of whatever kind.
+    pub fn idle(&self, node: NodeId) -> u64 {
+        self.cluster.nodes[node.index()].devices().map(|id| u64::from(self.free.device(DeviceId(id)).0)).sum()
+    }
+
+    /// The node of a grant.
+    pub fn node_of(&self, grant: &Grant) -> NodeId {
+        self.cluster.device(grant.device).node
     }
 
     /// Wholly free devices of the kind, on all nodes that would do.
@@ -57,22 +145,28 @@ impl Need<'_> {
         self.free.most(self.kind)
     }
 
-    /// Wholly free devices of the kind on one node; 0 when it takes no work or would not do.
+    /// Wholly free devices of the kind on one node, as far as its host could take members that use them; 0 when it takes no
+    /// work or would not do.
     pub fn on_node(&self, node: NodeId) -> u32 {
-        if self.is_admitted(node) { self.free.on_node(node, self.kind) } else { 0 }
+        if !self.is_admitted(node) {
+            return 0;
+        }
+        self.free.on_node(node, self.kind).min(self.hosted_on(node).saturating_mul(self.devices))
     }
 
-    /// Nodes that would do with exactly so many wholly free devices of the kind, lowest id first.
+    /// Nodes that would do with exactly so many wholly free devices of the kind, lowest id first; a host may be short.
     pub fn nodes_with(&self, whole: u32) -> impl Iterator<Item = NodeId> + '_ {
         self.free.nodes_with(self.kind, whole).filter(|&node| self.is_admitted(node))
     }
 
     /// The node with the fewest wholly free devices that are still at least so many; lowest id on ties.
     pub fn tightest(&self, at_least: u32) -> Option<NodeId> {
-        match self.only {
-            None => self.free.tightest(self.kind, at_least),
-            Some(_) => (at_least.max(1)..=self.most()).find_map(|free| self.nodes_with(free).next()),
+        if self.only.is_none() && self.host.is_none() {
+            return self.free.tightest(self.kind, at_least);
         }
+        let sizes = at_least.max(1)..=self.most();
+        let mut nodes = sizes.flat_map(|free| self.nodes_with(free));
+        nodes.find(|&node| self.on_node(node) >= at_least)
     }
 
     /// Wholly free devices of the kind in one domain.
@@ -102,7 +196,6 @@ impl Need<'_> {
     }
 
     pub(crate) fn take_of(&self, node: NodeId, members: u32, island: Option<u32>, grants: &mut Vec<Grant>) {
-        let memory_bytes = self.cluster.memory(self.kind);
         let wanted = (members * self.devices) as usize;
         let mut devices: Vec<_> = self.free.devices_on(self.cluster, node, self.kind, island).collect();
         if island.is_none() && devices.len() > wanted {
@@ -120,11 +213,22 @@ impl Need<'_> {
             devices = sized.into_iter().map(|(_, device)| device).take(wanted).collect();
             devices.sort_unstable();
         }
-        grants.extend(devices.into_iter().take(wanted).map(|device| Grant {
-            device,
-            share: WHOLE,
-            memory_bytes,
-        }));
+        devices.truncate(wanted);
+        devices.chunks(self.devices as usize).for_each(|member| self.grant(node, member, grants));
+    }
+
+    /// Grants one member these devices, and what it takes of the host beside them.
+    pub fn grant(&self, node: NodeId, devices: &[DeviceId], grants: &mut Vec<Grant>) {
+        let (share, memory_bytes) = (self.share, self.memory_bytes);
+        grants.extend(devices.iter().map(|&device| Grant { device, share, memory_bytes }));
+        if self.host.is_none() {
+            return;
+        }
+        for pool in Pool::ALL.into_iter().filter(|pool| pool.of(&self.host) > 0) {
+            if let Some(device) = self.cluster.nodes[node.index()].pool(pool) {
+                grants.push(Grant { device, share: 0, memory_bytes: pool.of(&self.host) });
+            }
+        }
     }
 
     /// The whole need on one node or one island, tightest first; `None` when no node has room.
@@ -137,7 +241,7 @@ impl Need<'_> {
             return Some(grants);
         }
         for free in total..=self.most() {
-            for node in self.nodes_with(free) {
+            for node in self.nodes_with(free).filter(|&node| self.on_node(node) >= total) {
                 if let Some(island) = self.free.tightest_island(self.cluster, node, self.kind, total) {
                     self.take_of(node, self.count, Some(island), &mut grants);
                     return Some(grants);

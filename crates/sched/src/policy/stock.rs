@@ -1,18 +1,21 @@
-//! The policies that come with the house, by name. All use consolidated placement and start elastic asks as wide
-//! as fits; they differ in who goes first and who may take from whom. A tenant's guarantee is never taken from under any
+//! The policies that come with the house, by name: `fifo`, or with another placement than the consolidated one,
+//! `fifo/spread`. All start elastic asks as wide as fits; they differ in who goes first and who may take from whom. A tenant's guarantee is never taken from under any
 //! of them; under `priority` alone it can also be taken back.
 
 use super::order::*;
 use super::{Pipeline, Place, Policy, Reclaim, place, reclaim, size};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A named combination and what it is good for.
+#[derive(Clone)]
 pub struct Stock {
     /// What people type.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// One line for `consort policies`.
     pub about: &'static str,
     make: fn() -> Opinions,
+    place: &'static Placing,
 }
 
 /// Who goes first, and who may take from whom.
@@ -21,13 +24,19 @@ type Opinions = (Box<dyn Order>, Vec<Box<dyn Reclaim>>);
 impl Stock {
     /// Builds it.
     pub fn policy(&self) -> Arc<dyn Policy> {
-        self.policy_with(Box::new(place::Consolidated))
+        self.policy_with(self.place.place())
     }
 
     /// Builds it with another placement.
     pub fn policy_with(&self, place: Box<dyn Place>) -> Arc<dyn Policy> {
         let (order, reclaim) = (self.make)();
-        Arc::new(Pipeline { name: self.name.into(), order, size: Box::new(size::Widest), place, reclaim })
+        Arc::new(Pipeline {
+            name: self.name.to_string(),
+            order,
+            size: Box::new(size::Widest),
+            place,
+            reclaim,
+        })
     }
 }
 
@@ -42,48 +51,103 @@ fn by_level() -> Vec<Box<dyn Reclaim>> {
 /// All of them, the plainest first.
 pub const ALL: &[Stock] = &[
     Stock {
-        name: "fifo",
+        name: Cow::Borrowed("fifo"),
         about: "first come, first served; nothing is taken back",
         make: || (Box::new(Fifo), vec![]),
+        place: &PLACES[0],
     },
     Stock {
-        name: "priority",
+        name: Cow::Borrowed("priority"),
         about: "firmer class and higher priority first, then first come; these and unmet guarantees take back devices",
         make: || (Box::new(Priority), by_claim()),
+        place: &PLACES[0],
     },
     Stock {
-        name: "shortest",
+        name: Cow::Borrowed("shortest"),
         about: "shortest declared estimate first",
         make: || (Box::new(Shortest), vec![]),
+        place: &PLACES[0],
     },
     Stock {
-        name: "qssf",
+        name: Cow::Borrowed("qssf"),
         about: "smallest estimate times width first (Helios' quasi-shortest-service-first)",
         make: || (Box::new(ShortestArea), vec![]),
+        place: &PLACES[0],
     },
     Stock {
-        name: "shortest-remaining",
+        name: Cow::Borrowed("shortest-remaining"),
         about: "least time left first, preemptive; needs estimates",
         make: || (Box::new(ShortestRemaining), by_level()),
+        place: &PLACES[0],
     },
     Stock {
-        name: "las",
+        name: Cow::Borrowed("las"),
         about: "least attained device-time first, preemptive, no estimates needed (Tiresias)",
         make: || (Box::new(LeastAttained::default()), by_level()),
+        place: &PLACES[0],
     },
     Stock {
-        name: "deadline",
+        name: Cow::Borrowed("deadline"),
         about: "earliest deadline first, preemptive",
         make: || (Box::new(Deadline), by_level()),
+        place: &PLACES[0],
+    },
+];
+
+/// A named opinion on where.
+pub struct Placing {
+    /// What people type.
+    pub name: &'static str,
+    /// One line for `consort policies`.
+    pub about: &'static str,
+    make: fn() -> Box<dyn Place>,
+}
+
+impl Placing {
+    /// Builds it.
+    pub fn place(&self) -> Box<dyn Place> {
+        (self.make)()
+    }
+}
+
+/// All of them, the default first.
+pub const PLACES: &[Placing] = &[
+    Placing {
+        name: "consolidated",
+        about: "the smallest part of the topology that holds it, on as few nodes as possible",
+        make: || Box::new(place::Consolidated),
+    },
+    Placing {
+        name: "best-fit",
+        about: "each member on the node with the fewest free devices that still holds it",
+        make: || Box::new(place::BestFit),
+    },
+    Placing {
+        name: "spread",
+        about: "members on as many nodes as there are, the emptiest first",
+        make: || Box::new(place::Spread),
+    },
+    Placing {
+        name: "fgd",
+        about: "where the least becomes useless for what living jobs ask for (least growth of fragments)",
+        make: || Box::new(place::LeastFragments::default()),
+    },
+    Placing {
+        name: "random",
+        about: "any node that has room; a baseline",
+        make: || Box::new(place::Random { seed: 1 }),
     },
 ];
 
 /// One of them by name.
-pub fn find(name: &str) -> Option<&'static Stock> {
-    ALL.iter().find(|stock| stock.name == name)
+pub fn find(name: &str) -> Option<Stock> {
+    let (order, place) = name.split_once('/').unwrap_or((name, PLACES[0].name));
+    let stock = ALL.iter().find(|stock| stock.name == order)?;
+    let place = PLACES.iter().find(|placing| placing.name == place)?;
+    Some(Stock { name: Cow::Owned(name.into()), place, ..stock.clone() })
 }
 
 /// What is used when nobody names one.
 pub fn standard() -> &'static Stock {
-    find("priority").expect("it is in the list")
+    ALL.iter().find(|stock| stock.name == "priority").expect("it is in the list")
 }

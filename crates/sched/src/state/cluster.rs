@@ -2,6 +2,10 @@
 //!
 //! `held` is the truth about a device: what was granted and not yet observed to be released. The free-capacity
 //! index (`free.rs`) is derived from it; `check` believes only this.
+//!
+//! The processors and the memory of a node that accounts for them are *pools*: devices of a kind of their own, behind the
+//! node's devices, of which amounts are granted and no thousandths. So everything that holds for a device (it is promised,
+//! held, given back, lost with its node) holds for them too.
 
 use consort_types::*;
 use serde::{Deserialize, Serialize};
@@ -18,6 +22,24 @@ pub(crate) enum Level {
     Domain(u8),
     Node,
     Island,
+}
+
+/// Which part of a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pool {
+    Cpu,
+    Memory,
+}
+
+impl Pool {
+    pub const ALL: [Pool; 2] = [Pool::Cpu, Pool::Memory];
+
+    pub fn of(self, host: &Host) -> u64 {
+        match self {
+            Pool::Cpu => host.cpu_milli,
+            Pool::Memory => host.memory_bytes,
+        }
+    }
 }
 
 /// A feature of nodes, by position among all that were ever named.
@@ -37,6 +59,8 @@ pub(crate) struct Cluster {
     pub suspects: BTreeSet<(Time, NodeId)>,
     /// Rises whenever what the cluster could ever hold changes.
     pub make: u64,
+    /// The kind of all pools, once there are any. It has no name that anybody could ask for.
+    pub pools: Option<KindId>,
     kind_by_name: BTreeMap<String, KindId>,
     node_by_name: BTreeMap<String, NodeId>,
     domain_by_path: BTreeMap<Vec<String>, u32>,
@@ -84,6 +108,8 @@ pub(crate) struct Device {
     pub foreign: u16,
     /// Why it must not be used, if so.
     pub ill: Option<Arc<str>>,
+    /// How much there is of a pool.
+    pub amount: u64,
 }
 
 #[derive(Clone, Debug, Hash, Serialize, Deserialize)]
@@ -101,6 +127,23 @@ impl Node {
 
     pub fn devices(&self) -> std::ops::Range<u32> {
         self.first..self.first + self.count
+    }
+
+    /// What it accounts for of its host.
+    pub fn pool(&self, pool: Pool) -> Option<DeviceId> {
+        let behind = self.first + self.count + pool as u32;
+        (pool.of(&self.spec.host) > 0).then_some(DeviceId(behind))
+    }
+
+    /// Its devices and pools; one that was taken out of it still has its number and is not among them.
+    pub fn has(&self, id: DeviceId) -> bool {
+        self.devices().contains(&id.0) || Pool::ALL.into_iter().any(|pool| self.pool(pool) == Some(id))
+    }
+}
+
+impl Device {
+    fn new(node: NodeId, kind: KindId, island: u32) -> Self {
+        Device { node, kind, island, held: 0, held_memory: 0, foreign: 0, ill: None, amount: 0 }
     }
 }
 
@@ -151,10 +194,18 @@ impl Cluster {
         Some(Level::Domain(found as u8))
     }
 
+    /// Whether it is a pool, and no device that anybody could ask for.
+    pub fn is_pool(&self, id: DeviceId) -> bool {
+        Some(self.device(id).kind) == self.pools
+    }
+
     /// Thousandths of a device that nobody holds, and the memory beside them. Below zero where foreign use
-    /// overlaps what we granted. There is nothing to be had of one that is ill.
+    /// overlaps what we granted. There is nothing to be had of one that is ill. Of a pool, the second number is the amount.
     pub fn unheld(&self, id: DeviceId) -> (i32, i64) {
         let device = self.device(id);
+        if Some(device.kind) == self.pools {
+            return (0, device.amount as i64 - device.held_memory as i64);
+        }
         let memory = self.memory(device.kind) as i64 - device.held_memory as i64;
         let foreign = if device.ill.is_some() { WHOLE } else { device.foreign };
         (i32::from(WHOLE) - i32::from(device.held) - i32::from(foreign), memory)
@@ -196,7 +247,7 @@ impl Cluster {
         self.enter_features(&spec.features);
         if let Some(id) = self.node(&spec.name) {
             let node = &self.nodes[id.index()];
-            let same = node.spec.devices == spec.devices;
+            let same = node.spec.devices == spec.devices && node.spec.host == spec.host;
             let is_moved = node.domains != domains || node.spec.features != spec.features;
             self.make += u64::from(is_moved);
             for domain in node.domains.clone() {
@@ -204,9 +255,8 @@ impl Cluster {
             }
             if !same {
                 self.count_sizes(&self.nodes[id.index()].spec.clone(), -1);
-                let first = self.add_devices(id, spec);
-                self.nodes[id.index()].first = first;
-                self.nodes[id.index()].count = self.devices.len() as u32 - first;
+                let (first, count) = self.add_devices(id, spec);
+                (self.nodes[id.index()].first, self.nodes[id.index()].count) = (first, count);
                 self.count_sizes(spec, 1);
             }
             let node = &mut self.nodes[id.index()];
@@ -217,8 +267,7 @@ impl Cluster {
             return id;
         }
         let id = NodeId(self.nodes.len() as u32);
-        let first = self.add_devices(id, spec);
-        let count = self.devices.len() as u32 - first;
+        let (first, count) = self.add_devices(id, spec);
         let node = Node { spec: spec.clone(), first, count, domains, health: Health::Up, drained: false };
         self.list_in_domains(id, &node.domains);
         self.nodes.push(node);
@@ -244,28 +293,36 @@ impl Cluster {
         }
     }
 
-    fn add_devices(&mut self, node: NodeId, spec: &NodeSpec) -> u32 {
+    /// The first of its devices and their number; its pools follow.
+    fn add_devices(&mut self, node: NodeId, spec: &NodeSpec) -> (u32, u32) {
         let first = self.devices.len() as u32;
         let mut island = 0;
         for group in &spec.devices {
             let kind = self.kind(&group.kind).expect("accept admits only known kinds");
             for position in 0..group.count {
                 let number = position.checked_div(group.island).map_or(NO_ISLAND, |nth| island + nth);
-                self.devices.push(Device {
-                    node,
-                    kind,
-                    island: number,
-                    held: 0,
-                    held_memory: 0,
-                    foreign: 0,
-                    ill: None,
-                });
+                self.devices.push(Device::new(node, kind, number));
             }
             if group.island != 0 {
                 island += group.count.div_ceil(group.island);
             }
         }
-        first
+        let count = self.devices.len() as u32 - first;
+        if !spec.host.is_none() {
+            let kind = self.enter_pools();
+            let pool =
+                |pool: Pool| Device { amount: pool.of(&spec.host), ..Device::new(node, kind, NO_ISLAND) };
+            self.devices.extend(Pool::ALL.map(pool));
+        }
+        (first, count)
+    }
+
+    fn enter_pools(&mut self) -> KindId {
+        *self.pools.get_or_insert_with(|| {
+            let spec = KindSpec { by_name: true, ..KindSpec::named("host") };
+            self.kinds.push(Kind { spec, sizes: BTreeMap::new() });
+            KindId(self.kinds.len() as u32 - 1)
+        })
     }
 
     fn count_sizes(&mut self, spec: &NodeSpec, change: i32) {

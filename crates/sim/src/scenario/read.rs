@@ -24,7 +24,7 @@ pub(super) fn read(text: &str) -> Result<Story, ReadError> {
     let mut reader = Reader {
         story: Story {
             cluster: Cluster::default(),
-            policy: stock::standard(),
+            policy: stock::standard().clone(),
             delays: Delays::default(),
             capabilities: Capabilities::default(),
             submissions: vec![],
@@ -136,7 +136,7 @@ impl Reader {
             Some("policy") => {
                 words.need(&["policy"])?;
                 self.story.policy = words.read("the name of a policy", |name| {
-                    let names = || stock::ALL.iter().map(|stock| stock.name).collect::<Vec<_>>().join(", ");
+                    let names = || stock::ALL.iter().map(|stock| &*stock.name).collect::<Vec<_>>().join(", ");
                     stock::find(name).ok_or_else(|| format!("one of {}", names()))
                 })?;
                 words.done()

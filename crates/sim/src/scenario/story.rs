@@ -8,7 +8,7 @@ use consort_types::{Capabilities, Time};
 /// One story.
 pub(super) struct Story {
     pub cluster: Cluster,
-    pub policy: &'static Stock,
+    pub policy: Stock,
     pub delays: Delays,
     pub capabilities: Capabilities,
     pub submissions: Vec<Submission>,

@@ -24,10 +24,18 @@ pub(super) fn exact(time: Time) -> String {
     shown
 }
 
-/// `n1[0-3,6] n2[0]`, `0.5 of n1[0]`.
+/// `n1[0-3,6] n2[0]`, `0.5 of n1[0]`; `n1` for members without devices.
 pub(super) fn devices(view: &View<'_>, grants: &[Grant]) -> String {
+    if grants.iter().all(Grant::is_of_host) {
+        let mut nodes: Vec<NodeId> = grants.iter().map(|grant| view.locate(grant.device).0).collect();
+        nodes.dedup();
+        let names =
+            nodes.iter().map(|node| view.nodes().nth(node.index()).map_or("?", |node| &*node.spec.name));
+        return names.collect::<Vec<_>>().join(" ");
+    }
     let mut places: Vec<(u16, NodeId, u32)> = grants
         .iter()
+        .filter(|grant| !grant.is_of_host())
         .map(|grant| {
             let (node, position) = view.locate(grant.device);
             (WHOLE - grant.share, node, position)
@@ -118,6 +126,7 @@ fn doing(scheduler: &Scheduler, chronicle: &Chronicle, id: AskId, reason: &Reaso
     let here = || devices(&view, view.ask(id).map_or(&[], |ask| ask.grants()));
     let list = |names: Vec<String>| names.join(" and ");
     match reason {
+        Reason::Running { apart: Some(level), .. } => format!("runs on {}, not within one {level}", here()),
         Reason::Running { .. } => format!("runs on {}", here()),
         Reason::Starting => format!("is starting on {}", here()),
         Reason::Releasing => format!("is giving back {}", here()),

@@ -99,12 +99,16 @@ fn shape(dice: &mut Dice, cluster: &Cluster) -> Shape {
         let share = *dice.one_of(&[100, 250, 333, 500, 500, 700, 999]);
         return Shape {
             kind,
-            devices: 1,
             share,
             memory_bytes: *dice.one_of(&[0, 0, 4, 12, 40]),
-            within: None,
             features: wanted_features(dice, cluster),
+            host: host(dice, cluster),
+            ..Shape::any()
         };
+    }
+    let host = host(dice, cluster);
+    if !host.is_none() && dice.chance(0.2) {
+        return Shape { devices: 0, features: wanted_features(dice, cluster), host, ..Shape::any() };
     }
     let within = match dice.below(6) {
         0 => Some("island"),
@@ -116,7 +120,18 @@ fn shape(dice: &mut Dice, cluster: &Cluster) -> Shape {
     let devices = *dice.one_of(&[1, 1, 1, 1, 2, 2, 4]);
     let memory_bytes = *dice.one_of(&[0, 0, 0, 16, 80, 90]);
     let features = wanted_features(dice, cluster);
-    Shape { kind, devices, share: WHOLE, memory_bytes, within: within.map(Into::into), features }
+    let prefer = ["island", "node", "rack"].into_iter().find(|_| dice.chance(0.1));
+    let prefer = prefer.filter(|&level| level != "rack" || !cluster.settings.levels.is_empty());
+    let (within, prefer) = (within.map(Into::into), prefer.map(Into::into));
+    Shape { kind, devices, memory_bytes, within, features, prefer, host, ..Shape::any() }
+}
+
+/// Now and then a part of a host, where hosts are accounted for.
+fn host(dice: &mut Dice, cluster: &Cluster) -> Host {
+    if cluster.nodes.iter().all(|node| node.host.is_none()) || dice.chance(0.4) {
+        return Host::NONE;
+    }
+    Host { cpu_milli: *dice.one_of(&[500, 1_000, 3_300]), memory_bytes: *dice.one_of(&[0, 0, 20]) }
 }
 
 /// Now and then some of those that a node has.

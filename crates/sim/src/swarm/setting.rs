@@ -34,6 +34,7 @@ pub(super) fn cluster(dice: &mut Dice) -> Cluster {
         .collect();
     let racks = dice.whole(1, 3);
     let has_features = dice.chance(0.4);
+    let has_host = dice.chance(0.3);
     let nodes: Vec<NodeSpec> = (0..dice.whole(1, 12))
         .map(|number| {
             let rack = dice.below(u64::from(racks));
@@ -43,6 +44,7 @@ pub(super) fn cluster(dice: &mut Dice) -> Cluster {
                 domains: path[2 - settings.levels.len()..].to_vec(),
                 devices: devices(dice, kinds.len()),
                 features: features(dice, has_features),
+                host: host(dice, has_host),
             }
         })
         .collect();
@@ -62,6 +64,14 @@ pub(super) fn cluster(dice: &mut Dice) -> Cluster {
 pub(super) fn features(dice: &mut Dice, has_any: bool) -> Vec<String> {
     let some = FEATURES.into_iter().filter(|_| has_any && dice.chance(0.5));
     some.map(Into::into).collect()
+}
+
+/// Some nodes account for their processors, some for their memory too.
+pub(super) fn host(dice: &mut Dice, has_any: bool) -> Host {
+    if !has_any || dice.chance(0.1) {
+        return Host::NONE;
+    }
+    Host { cpu_milli: *dice.one_of(&[2_000, 8_000, 16_500]), memory_bytes: *dice.one_of(&[0, 64, 200]) }
 }
 
 fn settings(dice: &mut Dice) -> Settings {

@@ -265,10 +265,17 @@ impl Watch for Witness {
 /// Whether a placement is what was asked for, going by the names in the spec and in the nodes.
 fn whole(view: &View<'_>, spec: &JobSpec, ask: AskId, placement: &Placement) -> Result<(), String> {
     let stage = &spec.stages[usize::from(ask.stage)];
-    let mut rest = placement.grants.iter();
+    let mut rest = placement.devices();
+    let seated =
+        placement.fills.iter().zip(&stage.roles).any(|(fill, role)| {
+            role.shapes.get(usize::from(fill.shape)).is_some_and(|shape| shape.devices == 0)
+        });
+    if seated && placement.grants.is_empty() {
+        return Err("members without devices sit nowhere".into());
+    }
     let node_of =
         |grant: &Grant| view.nodes().nth(view.locate(grant.device).0.index()).expect("a known node");
-    let kinds: Vec<&KindSpec> = view.kinds().map(|(_, spec)| spec).collect();
+    let kinds: Vec<(KindId, &KindSpec)> = view.kinds().collect();
     if stage.roles.len() != placement.fills.len() {
         return Err("not every role is filled".into());
     }
@@ -282,7 +289,8 @@ fn whole(view: &View<'_>, spec: &JobSpec, ask: AskId, placement: &Placement) -> 
             return Err("too few devices".into());
         }
         for grant in &mine {
-            let kind = kinds[view.kind_of(grant.device).index()];
+            let kind =
+                kinds.iter().find(|(id, _)| *id == view.kind_of(grant.device)).expect("a known kind").1;
             if shape.kind.as_ref().is_some_and(|wanted| *wanted != kind.name) {
                 return Err(format!("a {}", kind.name));
             }
@@ -293,6 +301,9 @@ fn whole(view: &View<'_>, spec: &JobSpec, ask: AskId, placement: &Placement) -> 
             if !node_of(grant).usable {
                 return Err("on a node that takes no work".into());
             }
+        }
+        if shape.devices == 0 {
+            continue;
         }
         for member in mine.chunks(shape.devices as usize) {
             if member.iter().any(|grant| node_of(grant).id != node_of(&member[0]).id) {

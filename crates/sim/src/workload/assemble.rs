@@ -83,7 +83,7 @@ impl<P: Copy> Assembly<P> {
             }
         }
         submissions.sort_by_key(|submission| submission.at);
-        Ok(Workload { submissions, tenants: tenants.list, queues: queues.list })
+        Ok(Workload { submissions, tenants: tenants.list, queues: queues.list, notes: vec![] })
     }
 }
 

@@ -15,11 +15,11 @@ use super::assemble::{Assembly, Wait};
 use super::read_error::{InFile, ReadError};
 use super::table::{Column, Table};
 use super::{DEFAULT, Submission, Truth, Workload, limits, value};
-use consort_types::{Condition, Form, JobSpec, Role, Shape, WHOLE};
+use consort_types::{Condition, Form, Host, JobSpec, Role, Shape, WHOLE};
 use std::sync::Arc;
 
 const NEEDED: [&str; 4] = ["name", "at", "run", "devices"];
-const KNOWN: [&str; 22] = [
+const KNOWN: [&str; 25] = [
     "name",
     "at",
     "run",
@@ -29,6 +29,9 @@ const KNOWN: [&str; 22] = [
     "share",
     "memory",
     "within",
+    "prefer",
+    "cpus",
+    "host_memory",
     "tasks",
     "replicas",
     "tenant",
@@ -72,7 +75,7 @@ macro_rules! columns {
     };
 }
 columns! {
-    name at run devices devices_per_worker kind share memory within tasks replicas tenant queue priority qos
+    name at run devices devices_per_worker kind share memory within prefer cpus host_memory tasks replicas tenant queue priority qos
     deadline estimate time_limit restart_cost retries failures after
 }
 
@@ -128,6 +131,11 @@ impl Columns {
             memory_bytes: table.read(self.memory, value::memory)?.unwrap_or(0),
             within: table.read(self.within, value::name)?,
             features: vec![],
+            prefer: table.read(self.prefer, value::name)?,
+            host: Host {
+                cpu_milli: table.read(self.cpus, value::processors)?.unwrap_or(0),
+                memory_bytes: table.read(self.host_memory, value::memory)?.unwrap_or(0),
+            },
         };
         if u64::from(count.max) * u64::from(shape.devices) > u64::from(limits::WIDTH) {
             return Err(table

@@ -12,6 +12,8 @@ pub(super) struct Table<'a> {
     bytes: &'a [u8],
     reader: Reader<&'a [u8]>,
     header: Vec<String>,
+    /// Whether the text itself names the columns.
+    named: bool,
     row: ByteRecord,
 }
 
@@ -49,7 +51,7 @@ impl<'a> Table<'a> {
         let mut row = ByteRecord::new();
         let found =
             reader.read_byte_record(&mut row).map_err(|error| Place::default().fail(error.to_string()))?;
-        let mut table = Table { bytes, reader, header: vec![], row };
+        let mut table = Table { bytes, reader, header: vec![], named: true, row };
         if !found {
             return Err(
                 Place::default().fail(format!("is empty, expected a header with {}", needed.join(", ")))
@@ -75,6 +77,18 @@ impl<'a> Table<'a> {
         }
     }
 
+    /// A table that may do without a header: if its first cell is not the name of the first column, all `names` are
+    /// there in this order.
+    pub fn open_named(bytes: &'a [u8], names: &[&str]) -> Result<Self, ReadError> {
+        let bytes = without_mark(bytes);
+        if header(bytes).first().is_some_and(|name| names.first() == Some(&name.as_str())) {
+            return Self::open(bytes, names, names);
+        }
+        let reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(bytes);
+        let header = names.iter().map(|name| name.to_string()).collect();
+        Ok(Table { bytes, reader, header, named: false, row: ByteRecord::new() })
+    }
+
     /// Looks a column up, once for all rows.
     pub fn column(&self, name: &'static str) -> Column {
         Column { name, index: self.header.iter().position(|column| column == name) }
@@ -90,8 +104,11 @@ impl<'a> Table<'a> {
             true => Ok(true),
             false => {
                 let (found, expected) = (self.row.len(), self.header.len());
-                let message =
-                    format!("the number of fields is {found}, expected {expected} as in the header");
+                let like = match self.named {
+                    true => " as in the header".into(),
+                    false => format!(": {}", self.header.join(", ")),
+                };
+                let message = format!("the number of fields is {found}, expected {expected}{like}");
                 Err(self.place(0).fail(message))
             }
         }

@@ -67,6 +67,30 @@ fn tables_are_told_apart_by_their_header_and_unpacked() {
 }
 
 #[test]
+fn what_lies_beside_a_file_is_found_and_a_folder_stands_for_its_files() {
+    let folder = std::env::temp_dir().join(format!("consort-{}-beside", std::process::id()));
+    let traces = folder.join("traces");
+    std::fs::create_dir_all(&traces).unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
+    let error = read_workload(&folder).unwrap_err();
+    assert!(error.message.starts_with("is a folder; name a file, or a folder"), "{error}");
+    write("pai_task_table.csv", "a,worker,1.0,Terminated,5.0,9.0,600.0,2.5,100.0,T4\n");
+    write("pai_job_table.csv", "a,i,alice,Terminated,3.0,9.0\n");
+    write("pai_machine_spec.csv", "m,T4,96,512,2\n");
+    assert_eq!(read_workload(&folder).unwrap().submissions[0].spec.tenant, "alice");
+    assert_eq!(read_cluster(&folder).unwrap().devices_of("T4"), 2);
+    write("cluster_log.csv", "");
+    assert!(read_workload(&folder).is_err(), "which of the two is not for us to say");
+
+    write("traces/jobs.trace", "LM\tc\tf\t-n\t1\t50\t1\t1\t-1\t0\n");
+    assert!(read_workload(traces.join("jobs.trace")).is_err());
+    write("simulation_throughputs.json", r#"{"v100": {"('LM', 1)": {"null": 5.0}}}"#);
+    let workload = read_workload(traces.join("jobs.trace")).unwrap();
+    assert_eq!(workload.submissions[0].truth, Truth::runs(Span::seconds(10)));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
 fn the_examples_in_the_reference_can_be_read() {
     let text = include_str!("../../../../docs/files.md");
     let examples = |language: &str| -> Vec<String> {

@@ -103,6 +103,7 @@ fn cluster(bytes: &[u8], kind: &str) -> Result<Cluster, ReadError> {
         domains: vec![format!("s{}", index / nodes_each + 1)],
         devices: vec![DeviceGroup { kind: kind.into(), count, island: 0 }],
         features: vec![],
+        host: consort_types::Host::NONE,
     };
     Ok(Cluster {
         settings: Settings {

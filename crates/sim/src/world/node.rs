@@ -30,17 +30,16 @@ enum Condition {
     CutOff,
 }
 
-fn size(devices: &[DeviceGroup]) -> usize {
-    devices.iter().map(|group| group.count as usize).sum()
+/// How many numbers a node's devices take, and its host if it accounts for it.
+fn size(spec: &NodeSpec) -> usize {
+    let devices: usize = spec.devices.iter().map(|group| group.count as usize).sum();
+    devices + if spec.host.is_none() { 0 } else { 2 }
 }
 
 impl Nodes {
     pub fn new(cluster: &Cluster) -> Self {
-        let of_device = cluster
-            .nodes
-            .iter()
-            .enumerate()
-            .flat_map(|(index, spec)| vec![NodeId(index as u32); size(&spec.devices)]);
+        let of_device =
+            cluster.nodes.iter().enumerate().flat_map(|(index, spec)| vec![NodeId(index as u32); size(spec)]);
         Nodes {
             of_device: of_device.collect(),
             specs: cluster.nodes.clone(),
@@ -271,8 +270,8 @@ impl VirtualWorld {
             self.nodes.specs[node.index()].features = features;
             if devices != self.nodes.specs[node.index()].devices {
                 // Other devices get new numbers, behind all that ever were.
-                self.nodes.of_device.extend(vec![node; size(&devices)]);
                 self.nodes.specs[node.index()].devices = devices;
+                self.nodes.of_device.extend(vec![node; size(&self.nodes.specs[node.index()])]);
             }
         }
         inputs.push(Input::NodeFenced(node));

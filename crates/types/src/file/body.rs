@@ -8,11 +8,28 @@ use super::limits;
 use super::read_error::{Place, ReadError};
 use super::value;
 use super::yaml::{Fields, Node};
+use crate::cluster::Host;
 use crate::job::{Count, Form, Role, Shape, WHOLE};
 
 /// The fields about hardware; they exclude `roles`.
-pub const HARDWARE: [&str; 9] =
-    ["devices", "workers", "devices_per_worker", "kind", "share", "memory", "within", "features", "shapes"];
+pub const HARDWARE: [&str; 12] = [
+    "devices",
+    "workers",
+    "devices_per_worker",
+    "kind",
+    "share",
+    "memory",
+    "within",
+    "prefer",
+    "features",
+    "cpus",
+    "host_memory",
+    "shapes",
+];
+
+/// What may be said of one shape beside its devices.
+const OF_A_SHAPE: [&str; 8] =
+    ["kind", "share", "memory", "within", "prefer", "features", "cpus", "host_memory"];
 
 /// Whose words are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,15 +123,12 @@ fn roles(node: Node, dialect: Dialect) -> Result<Vec<Member>, ReadError> {
     if nodes.is_empty() || nodes.len() > limits::STAGES {
         return Err(place.fail(format!("`roles` has {} entries, expected 1 to 1,000", nodes.len())));
     }
-    let known =
-        ["name", "count", "devices", "kind", "share", "memory", "within", "features", "shapes", "run"];
-    let known = match dialect {
-        Dialect::List => &known[..9],
-        Dialect::File => &known[..],
-    };
+    let mut known = vec!["name", "count", "devices", "shapes"];
+    known.extend(OF_A_SHAPE);
+    known.extend((dialect == Dialect::File).then_some("run"));
     let mut members: Vec<Member> = vec![];
     for node in nodes {
-        let mut fields = dialect.fields(node, "a role", known)?;
+        let mut fields = dialect.fields(node, "a role", &known)?;
         let named = fields.need("name")?;
         let name = named.read("name", value::name)?;
         if members.iter().any(|member| member.role.name == name) {
@@ -133,11 +147,12 @@ fn roles(node: Node, dialect: Dialect) -> Result<Vec<Member>, ReadError> {
 /// The acceptable shapes of one member: a list of them, or one that may name several kinds.
 fn shapes(fields: &mut Fields, devices: u32, dialect: Dialect) -> Result<Vec<Shape>, ReadError> {
     let Some(node) = fields.take("shapes") else { return alternatives(fields, devices) };
-    fields.refuse_beside("shapes", &["kind", "share", "memory", "within", "features"])?;
+    fields.refuse_beside("shapes", &OF_A_SHAPE)?;
     let place = node.place;
     let mut shapes = vec![];
     for node in node.list("shapes")? {
-        let known = ["kind", "devices", "share", "memory", "within", "features"];
+        let mut known = vec!["devices"];
+        known.extend(OF_A_SHAPE);
         let mut fields = dialect.fields(node, "a shape", &known)?;
         let devices = fields.read("devices", value::width)?.unwrap_or(devices);
         shapes.extend(alternatives(&mut fields, devices)?);
@@ -156,7 +171,9 @@ fn alternatives(fields: &mut Fields, devices: u32) -> Result<Vec<Shape>, ReadErr
         share: fields.read("share", value::share)?.unwrap_or(WHOLE),
         memory_bytes: fields.read("memory", value::memory)?.unwrap_or(0),
         within: fields.read("within", value::name)?,
+        prefer: fields.read("prefer", value::name)?,
         features: features(fields)?,
+        host: host(fields)?,
     };
     let Some(node) = fields.take("kind") else { return Ok(vec![shape]) };
     let (place, nodes) = (node.place, node.one_or_more("kind")?);
@@ -176,6 +193,14 @@ pub fn features(fields: &mut Fields) -> Result<Vec<String>, ReadError> {
     }
     let names = nodes.into_iter().map(|node| node.read("features", value::name));
     Ok(value::sorted(names.collect::<Result<_, _>>()?))
+}
+
+/// `cpus: 2.5` and `host_memory: 64GiB`: what a node has beside its devices, or what a member takes of it.
+pub fn host(fields: &mut Fields) -> Result<Host, ReadError> {
+    Ok(Host {
+        cpu_milli: fields.read("cpus", value::processors)?.unwrap_or(0),
+        memory_bytes: fields.read("host_memory", value::memory)?.unwrap_or(0),
+    })
 }
 
 /// However it is written, one ask stays within bounds.

@@ -99,7 +99,7 @@ const JOB: [&str; 24] = [
 ];
 
 /// Fields of a stage, or of a job that has only one.
-const BODY: [&str; 14] = [
+const BODY: [&str; 15] = [
     "run",
     "devices",
     "workers",
@@ -108,6 +108,7 @@ const BODY: [&str; 14] = [
     "share",
     "memory",
     "within",
+    "prefer",
     "features",
     "shapes",
     "roles",

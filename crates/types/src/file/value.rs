@@ -128,6 +128,14 @@ pub fn share(text: &str) -> Result<u16, Expected> {
     }
 }
 
+/// Processors, in thousandths.
+pub fn processors(text: &str) -> Result<u64, Expected> {
+    match thousandths(text) {
+        Some(milli) if (1..=1_000_000_000).contains(&milli) => Ok(milli),
+        _ => Err("a number of processors from 0.001 to 1,000,000, like 8 or 2.5".into()),
+    }
+}
+
 /// A decimal number with at most three places, times a thousand.
 pub fn thousandths(text: &str) -> Option<u64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));

@@ -8,6 +8,7 @@ fn spec(name: &str, count: u32) -> NodeSpec {
         domains: vec![],
         devices: vec![group("a100", count), group("cpu", 2)],
         features: vec![],
+        host: consort_types::Host::NONE,
     }
 }
 

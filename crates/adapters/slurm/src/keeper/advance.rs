@@ -2,7 +2,7 @@
 //!
 //! For: starts, stops, crashes and news all end in the same few lines.
 //! Promises: may be called at any time; does nothing that was done already.
-//! Never: reports an ending while Slurm may still have something of it.
+//! Never: reports an ending while a worker may still run.
 
 use super::Keeper;
 use crate::attempt::{Attempt, Leaving, Rows, Sight, State, speaker};
@@ -24,7 +24,6 @@ const AGAIN: Duration = Duration::from_secs(5);
 impl Keeper {
     /// Looks at an attempt and does the next thing.
     pub(super) fn advance(&mut self, id: AllocationId) {
-        // Taken out for the time, so that it can be worked on with the rest of the keeper at hand.
         let Some(attempt) = self.attempts.get(&id) else { return };
         if attempt.done {
             return;
@@ -80,8 +79,7 @@ impl Keeper {
         // them in Slurm, which lets nobody in before they are free.
         if self.folder.record(id).is_some() {
             self.recent.insert(job, Instant::now());
-            let last = LastWord { job, state: "FAILED".into(), code: 0, restarts: 0 };
-            return self.finish(id, Some(last));
+            return self.finish(id, Some(LastWord { job, state: String::new(), code: 0, restarts: 0 }));
         }
         if *missing >= MISSING {
             let last = LastWord { job, state: String::new(), code: 0, restarts: 0 };

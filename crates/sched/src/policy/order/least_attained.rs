@@ -73,7 +73,8 @@ impl Order for LeastAttained {
             ask.running_since()?;
             let next = self.thresholds.get(self.level(&ask, now))?;
             let left = i128::from(next.0) * 1000 - self.service(&ask, now);
-            let rate = i128::from(ask.thousandths().max(1));
+            let rate = i128::from(ask.thousandths());
+            (rate > 0).then_some(())?; // without devices it attains nothing
             Some(now + Span(i64::try_from((left + rate - 1) / rate).unwrap_or(i64::MAX)))
         });
         let rises = view.waiting().filter_map(|id| {

@@ -27,7 +27,8 @@ impl Place for BestFit {
             }),
             _ => {
                 let sizes = need.devices..=need.most();
-                fill(need, sizes.flat_map(|free| need.nodes_with(free).map(move |node| (free, node))))
+                let nodes = sizes.flat_map(|free| need.nodes_with(free));
+                fill(need, nodes.map(|node| (need.on_node(node), node)))
             }
         }
     }

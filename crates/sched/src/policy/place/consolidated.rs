@@ -39,7 +39,8 @@ impl Place for Consolidated {
             return None;
         }
         let sizes = (need.devices..=need.most()).rev();
-        let nodes = sizes.flat_map(|free| need.nodes_with(free).map(move |node| (free, node)));
+        let nodes = sizes.flat_map(|free| need.nodes_with(free)).map(|node| (need.on_node(node), node));
+        let nodes = nodes.filter(|&(free, _)| free >= need.devices);
         // As many nodes as could matter: each takes at least one member.
         fewest_nodes(need, nodes.take(need.count as usize).chain(tightest_for_rest(need)).collect())
     }

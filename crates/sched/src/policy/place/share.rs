@@ -1,16 +1,33 @@
 //! Shares are packed with shares: the fullest device that still has room, and only then a fresh one.
 
 use super::Need;
-use consort_types::{DeviceId, Grant};
+use consort_types::{DeviceId, Grant, NodeId};
+use std::collections::BTreeMap;
 
 /// Parts of devices for members that want less than a whole one; each on a device of its own.
-pub(crate) fn pack(need: &Need<'_>, share: u16, memory_bytes: u64) -> Option<Vec<Grant>> {
-    let has_room =
-        |&(left, device): &(u16, DeviceId)| left >= share && need.free.device(device).1 >= memory_bytes;
-    let partial = need.partial().filter(has_room);
-    let devices = partial.map(|(_, device)| device).chain(fresh(need)).take(need.count as usize);
-    let grants: Vec<Grant> = devices.map(|device| Grant { device, share, memory_bytes }).collect();
-    (grants.len() == need.count as usize).then_some(grants)
+pub(super) fn pack(need: &Need<'_>) -> Option<Vec<Grant>> {
+    let has_room = |&(left, device): &(u16, DeviceId)| {
+        left >= need.share && need.free.device(device).1 >= need.memory_bytes
+    };
+    let partial = need.partial().filter(has_room).map(|(_, device)| device);
+    let mut hosted: BTreeMap<NodeId, u32> = BTreeMap::new();
+    let (mut grants, mut left) = (Vec::with_capacity(need.count as usize), need.count);
+    for device in partial.chain(fresh(need)) {
+        let node = need.cluster.device(device).node;
+        if !need.host.is_none() {
+            let room = hosted.entry(node).or_insert_with(|| need.hosted_on(node));
+            if *room == 0 {
+                continue;
+            }
+            *room -= 1;
+        }
+        need.grant(node, &[device], &mut grants);
+        left -= 1;
+        if left == 0 {
+            return Some(grants);
+        }
+    }
+    None
 }
 
 /// Wholly free devices, from the nodes with the fewest of them.

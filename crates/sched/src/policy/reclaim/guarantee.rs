@@ -23,7 +23,8 @@ impl Reclaim for Guarantee {
             && draft.most_needs(&claimant).into_iter().any(|(kind, share)| {
                 let promised = view.account(claimant.tenant(), kind).guarantee;
                 let holds = victim.grants().iter().any(|grant| view.kind_of(grant.device) == kind);
-                holds && draft.standing(claimant.tenant(), kind) + share <= promised
+                // Nobody is promised a part of a host.
+                holds && share > 0 && draft.standing(claimant.tenant(), kind) + share <= promised
             })
     }
 }

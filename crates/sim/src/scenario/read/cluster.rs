@@ -18,11 +18,12 @@ impl Reader {
     }
 
     /// `cluster 2 nodes, each 8 h200 with 141GiB and 2 cpu, islands of 4, nvlink inside, rack r1, lease 30s`,
-    /// `features ib and nvme`.
+    /// `features ib and nvme`, `cpus 96, ram 512GiB`.
     pub(super) fn cluster(&mut self, words: &mut Words<'_>) -> Result<(), ReadError> {
         let place = words.place();
         words.need(&["cluster"])?;
         let (mut count, mut groups, mut island, mut features) = (0, vec![], None, vec![]);
+        let mut host = Host::NONE;
         let levels: Vec<String> =
             self.story.cluster.settings.levels.iter().map(|level| level.name.clone()).collect();
         let mut domains: Vec<Option<String>> = vec![None; levels.len()];
@@ -38,6 +39,10 @@ impl Reader {
                 while words.take("and") {
                     features.push(words.read("the name of a feature", value::name)?);
                 }
+            } else if words.take("cpus") {
+                host.cpu_milli = words.read("a number of processors", value::processors)?;
+            } else if words.take("ram") {
+                host.memory_bytes = words.read("an amount of memory", value::memory)?;
             } else if words.take("lease") {
                 settings.lease = words.read("a time", value::span)?;
             } else if words.take("margin") {
@@ -48,8 +53,10 @@ impl Reader {
                 count = words.read("a number of nodes", value::width)?;
                 words.need(&["nodes", "node"])?;
             } else {
-                let link = words
-                    .read("nodes, each, islands, features, a link, a level, lease or margin", value::name)?;
+                let link = words.read(
+                    "nodes, each, islands, features, cpus, ram, a link, a level, lease or margin",
+                    value::name,
+                )?;
                 match words.take("inside") {
                     true => settings.island_link = Some(link),
                     false => {
@@ -77,7 +84,8 @@ impl Reader {
         for (_, size, joined) in &mut groups {
             *joined = island.unwrap_or(if linked { *size } else { 0 });
         }
-        let like = NodeSpec { domains, features: value::sorted(features), ..NodeSpec::default() };
+        let features = value::sorted(features);
+        let like = NodeSpec { domains, features, host, ..NodeSpec::default() };
         self.add_nodes(place, count, &groups, &like)
     }
 

@@ -51,8 +51,11 @@ impl Reader {
         }
     }
 
-    /// `h200`, `x 8 h200`, `devices`.
+    /// `h200`, `x 8 h200`, `devices`, `seats` for members that want no device.
     fn shape(&self, words: &mut Words<'_>) -> Result<Shape, ReadError> {
+        if words.take("seats") || words.take("seat") {
+            return Ok(Shape { devices: 0, ..Shape::any() });
+        }
         let devices = match words.take("x") {
             true => words.read("a number of devices for each member", value::width)?,
             false => 1,
@@ -65,7 +68,8 @@ impl Reader {
     }
 }
 
-/// `share 0.5`, `memory 20GiB`, `within rack`, `needs nvlink`, `feature ib`: said of every shape of the last role.
+/// `share 0.5`, `memory 20GiB`, `within rack`, `needs nvlink`, `prefers rack`, `feature ib`, `cpus 8`, `ram 64GiB`: said of
+/// every shape of the last role.
 pub(super) fn modifier(words: &mut Words<'_>, roles: &mut [Role]) -> Result<bool, ReadError> {
     let Some(role) = roles.last_mut() else { return Ok(false) };
     if words.take("share") {
@@ -77,6 +81,15 @@ pub(super) fn modifier(words: &mut Words<'_>, roles: &mut [Role]) -> Result<bool
     } else if words.take("within") || words.take("needs") {
         let level = words.read("a level or a link", value::name)?;
         role.shapes.iter_mut().for_each(|shape| shape.within = Some(level.clone()));
+    } else if words.take("prefers") {
+        let level = words.read("a level or a link", value::name)?;
+        role.shapes.iter_mut().for_each(|shape| shape.prefer = Some(level.clone()));
+    } else if words.take("cpus") {
+        let cpu_milli = words.read("a number of processors", value::processors)?;
+        role.shapes.iter_mut().for_each(|shape| shape.host.cpu_milli = cpu_milli);
+    } else if words.take("ram") {
+        let memory = words.read("an amount of memory", value::memory)?;
+        role.shapes.iter_mut().for_each(|shape| shape.host.memory_bytes = memory);
     } else if words.take("feature") {
         let feature = words.read("the name of a feature", value::name)?;
         for shape in &mut role.shapes {

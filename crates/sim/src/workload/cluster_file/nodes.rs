@@ -7,7 +7,7 @@ use super::{known_kind, limits};
 use crate::workload::read_error::{Place, ReadError};
 use crate::workload::value;
 use crate::workload::yaml::{Fields, Node, Value};
-use consort_types::file::body::features;
+use consort_types::file::body::{features, host};
 use consort_types::{DeviceGroup, NodeSpec, Settings};
 use std::collections::BTreeSet;
 
@@ -20,7 +20,8 @@ pub(super) fn nodes(
     let (mut nodes, mut seen, mut devices) = (vec![], BTreeSet::new(), 0u64);
     let place = node.place;
     for node in node.list("nodes")? {
-        let known = ["name", "count", "from", "names", "devices", "domains", "features"];
+        let known =
+            ["name", "count", "from", "names", "devices", "domains", "features", "cpus", "host_memory"];
         let mut fields = node.fields("a group of nodes", &known)?;
         let group = device_groups(fields.need("devices")?, settings, kinds)?;
         let names = Names::read(&mut fields)?;
@@ -33,7 +34,7 @@ pub(super) fn nodes(
                 .fail(format!("the devices up to here are more than {most}, expected fewer")));
         }
         let domains = domains(&mut fields, settings)?;
-        let features = features(&mut fields)?;
+        let (features, host) = (features(&mut fields)?, host(&mut fields)?);
         // Names only grow as they are counted on, so the last is the longest.
         let last = names.len().saturating_sub(1);
         if domains.iter().any(|domain| value::name(&domain.of(last)).is_err()) {
@@ -54,7 +55,7 @@ pub(super) fn nodes(
             }
             let domains = domains.iter().map(|domain| domain.of(index)).collect();
             let (devices, features) = (group.clone(), features.clone());
-            nodes.push(NodeSpec { name, domains, devices, features });
+            nodes.push(NodeSpec { name, domains, devices, features, host });
         }
     }
     if nodes.is_empty() {

@@ -8,7 +8,7 @@ use consort_types::file::body::{Dialect, form, members};
 use consort_types::{Form, Role, Span};
 
 /// The fields read here.
-pub(super) const FIELDS: [&str; 13] = [
+pub(super) const FIELDS: [&str; 16] = [
     "run",
     "devices",
     "workers",
@@ -17,7 +17,10 @@ pub(super) const FIELDS: [&str; 13] = [
     "share",
     "memory",
     "within",
+    "prefer",
     "features",
+    "cpus",
+    "host_memory",
     "shapes",
     "roles",
     "tasks",

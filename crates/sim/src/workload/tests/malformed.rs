@@ -2,6 +2,8 @@
 
 use super::*;
 
+mod published;
+
 fn check(cases: &[(&str, &str)], read: impl Fn(&str) -> Option<ReadError>) {
     let mut wrong = 0;
     for (text, expected) in cases {
@@ -56,7 +58,7 @@ fn job_lists() {
         ("- {name: a, run: 1s, run: 2s}", "j.yaml:1:22: `run` is given twice, expected once"),
         (
             "- {name: a, run: 1s, devises: 2}",
-            "j.yaml:1:22: `devises` is no field of a job, expected one of name, at, tenant, queue, priority, qos, after, deadline, estimate, time_limit, restart_cost, retries, backoff, failures, stages, run, devices, workers, devices_per_worker, kind, share, memory, within, features, shapes, roles, tasks, replicas",
+            "j.yaml:1:22: `devises` is no field of a job, expected one of name, at, tenant, queue, priority, qos, after, deadline, estimate, time_limit, restart_cost, retries, backoff, failures, stages, run, devices, workers, devices_per_worker, kind, share, memory, within, prefer, features, cpus, host_memory, shapes, roles, tasks, replicas",
         ),
         (
             "- {name: a, run: 1s, devices: 0}",
@@ -164,7 +166,7 @@ fn job_lists() {
         ),
         (
             "- {name: a, run: 1s, shapes: [{sort: x}]}",
-            "j.yaml:1:32: `sort` is no field of a shape, expected one of kind, devices, share, memory, within, features",
+            "j.yaml:1:32: `sort` is no field of a shape, expected one of devices, kind, share, memory, within, prefer, features, cpus, host_memory",
         ),
         (
             "- {name: a, run: 1s}\n- {name: b, run: [1s}",
@@ -176,7 +178,7 @@ fn job_lists() {
         ),
         (
             "- {name: é, run: 1s, ünder: 1}",
-            "j.yaml:1:22: `ünder` is no field of a job, expected one of name, at, tenant, queue, priority, qos, after, deadline, estimate, time_limit, restart_cost, retries, backoff, failures, stages, run, devices, workers, devices_per_worker, kind, share, memory, within, features, shapes, roles, tasks, replicas",
+            "j.yaml:1:22: `ünder` is no field of a job, expected one of name, at, tenant, queue, priority, qos, after, deadline, estimate, time_limit, restart_cost, retries, backoff, failures, stages, run, devices, workers, devices_per_worker, kind, share, memory, within, prefer, features, cpus, host_memory, shapes, roles, tasks, replicas",
         ),
     ];
     check(cases, |text| job_list::parse("j.yaml", text).err());
@@ -288,7 +290,7 @@ fn job_tables() {
         ("name,at,run\na,0,1s\n", "j.csv:1:1: the header has no column `devices`, expected one"),
         (
             "name,at,run,devices,color\na,0,1s,1,red\n",
-            "j.csv:1:21: column `color` is unknown, expected one of name, at, run, devices, devices_per_worker, kind, share, memory, within, tasks, replicas, tenant, queue, priority, qos, deadline, estimate, time_limit, restart_cost, retries, failures, after",
+            "j.csv:1:21: column `color` is unknown, expected one of name, at, run, devices, devices_per_worker, kind, share, memory, within, prefer, cpus, host_memory, tasks, replicas, tenant, queue, priority, qos, deadline, estimate, time_limit, restart_cost, retries, failures, after",
         ),
         ("name,at,run,devices,at\na,0,1s,1,0\n", "j.csv:1:21: column `at` is given twice, expected once"),
         (
@@ -421,6 +423,6 @@ fn files() {
     let error = read::parse_workload("j.yaml", b"- {name: a,\n run: \xff}").unwrap_err();
     assert_eq!(error.to_string(), "j.yaml:2:7: is not UTF-8, expected UTF-8");
     let error = read::parse_workload("jobs.txt", b"").unwrap_err();
-    let expected = "jobs.txt: has another extension, expected .yaml, .yml, .csv or one of these with .gz";
+    let expected = "jobs.txt: has another extension, expected .yaml, .yml, .csv, .json, .swf, .trace or one of these with .gz";
     assert_eq!(error.to_string(), expected);
 }

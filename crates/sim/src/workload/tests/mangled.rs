@@ -55,7 +55,64 @@ fn readers() -> Vec<(Reader, Vec<String>)> {
                     .into(),
             ],
         ),
+        (
+            |file, bytes| swf::parse(file, bytes).and(swf::parse_cluster(file, bytes)).map(drop),
+            vec![example(include_str!("../swf.rs"), "swf")],
+        ),
+        (
+            |file, bytes| philly::parse(file, bytes).map(drop),
+            vec![example(include_str!("../philly.rs"), "json")],
+        ),
+        (
+            |file, bytes| philly::parse_cluster(file, bytes).map(drop),
+            vec!["machineId, number of GPUs, single GPU mem\nm1,8, 24GB\n".into()],
+        ),
+        (
+            |file, bytes| {
+                pai::parse((file, bytes), Some((file, bytes)))
+                    .map(drop)
+                    .or_else(|_| pai::parse((file, bytes), None).map(drop))
+            },
+            vec![example(include_str!("../pai.rs"), "csv")],
+        ),
+        (|file, bytes| pai::parse_cluster(file, bytes).map(drop), vec!["82e5,T4,96,512,2\n".into()]),
+        (
+            |file, bytes| helios_log::parse(file, bytes).map(drop),
+            vec![example(include_str!("../helios_log.rs"), "csv")],
+        ),
+        (
+            |file, bytes| gavel::Throughputs::parse(file, bytes).map(drop),
+            vec![example(include_str!("../gavel/throughputs.rs"), "json")],
+        ),
+        (
+            |file, bytes| gavel::parse(file, bytes, Some(&throughputs())).map(drop),
+            vec![
+                "LM (batch size 10)\tc\tf\t-n\t1\t50\t1\t1\t-1.0\t0\n".into(),
+                "LM (batch size 10)\tc\tf\t-n\t1\t50\t2\tgns\t1\t1.5\t9\t0\n".into(),
+            ],
+        ),
+        (|file, bytes| sia::parse(file, bytes).map(drop), vec![example(include_str!("../sia.rs"), "csv")]),
+        (
+            |file, bytes| sia::parse_pool(file, bytes).map(drop),
+            vec![
+                "timestamp,duration,num_gpus,gpu_time,cluster\n2017-10-09 07:01:55,66.0,1,66.0,11cb48\n"
+                    .into(),
+            ],
+        ),
+        (
+            |file, bytes| openb::parse(file, bytes).and(openb::parse_pods(file, bytes)).map(drop),
+            vec![example(include_str!("../openb.rs"), "csv")],
+        ),
+        (
+            |file, bytes| openb::parse_nodes(file, bytes).map(|nodes| drop(openb::to_cluster(&nodes))),
+            vec!["sn,cpu_milli,memory_mib,gpu,model\na,32000,262144,2,P100\nb,32000,262144,0,\n".into()],
+        ),
     ]
+}
+
+fn throughputs() -> gavel::Throughputs {
+    let text = example(include_str!("../gavel/throughputs.rs"), "json");
+    gavel::Throughputs::parse("t.json", text.as_bytes()).unwrap()
 }
 
 /// Bytes that mean something to at least one reader.

@@ -99,6 +99,15 @@ fn shape(shape: &Shape) -> Value {
     if !shape.features.is_empty() {
         written["features"] = json!(shape.features);
     }
+    if let Some(level) = &shape.prefer {
+        written["prefer"] = json!(level);
+    }
+    if shape.host.cpu_milli > 0 {
+        written["cpus"] = thousandths(shape.host.cpu_milli).into();
+    }
+    if shape.host.memory_bytes > 0 {
+        written["host_memory"] = bytes(shape.host.memory_bytes).into();
+    }
     written
 }
 
