@@ -32,6 +32,8 @@ pub const ROOMS: &[Room] = &[
     pure("sched", "consort-sched", "crates/sched", &["parallel"]),
     Room { for_tests: true, ..edge("contract", "consort-contract", "crates/contract", &["sched"]) },
     edge("sim", "consort-sim", "crates/sim", &["sched", "solve"]),
+    // The plotting crate stays in there.
+    edge("report", "consort-report", "crates/report", &["sim"]),
     edge("learn", "consort-learn", "crates/learn", &["sim"]),
     edge("agent", "consort-agent", "crates/agent", &["api"]),
     // Stands in for a library of a vendor; nothing links it.
@@ -44,7 +46,7 @@ pub const ROOMS: &[Room] = &[
         ..edge("slurm-fixture", "consort-slurm-fixture", "crates/adapters/slurm/fixture", &[])
     },
     edge("daemon", "consort-daemon", "crates/daemon", &["sched", "local", "slurm", "federated"]),
-    edge("cli", "consort", "crates/cli", &["learn", "daemon"]),
+    edge("cli", "consort", "crates/cli", &["learn", "report", "daemon"]),
     // Leans on no room: the chores must run while a room does not build.
     edge("xtask", "xtask", "xtask", &[]),
 ];

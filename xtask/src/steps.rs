@@ -59,8 +59,9 @@ const CHECK: &[Step] = &[
 
 /// What `test` does beyond `check`.
 const TEST: &[Step] = &[
-    // Not among the tools: whoever only checks need not have it.
+    // Not among the tools: whoever only checks need not have them.
     look("slurm", tools::set_up_slurm),
+    look("browser", tools::set_up_browser),
     loud("test", Needs::Nothing, &["test", "--workspace"]),
     loud("scenarios", Needs::Nothing, &["run", "--release", "-p", "consort", "--", "scenario", "scenarios"]),
     // Shown, not judged: how fast a daemon is depends on who else uses the machine.

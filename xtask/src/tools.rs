@@ -1,7 +1,7 @@
-//! What a fresh machine may lack: parts of the toolchain, and Slurm.
+//! What a fresh machine may lack: parts of the toolchain, Slurm, and a browser.
 //!
-//! For: rustfmt and clippy are there before the first step that needs them, and a real Slurm before the first test that
-//! starts one.
+//! For: rustfmt and clippy are there before the first step that needs them, a real Slurm and a real browser before the
+//! first test that starts one.
 //! Promises: asks rustup and apt only for what is missing, and says in a sentence when it cannot be had.
 //! Never: installs a toolchain; asks for a password; touches a Slurm that is there.
 
@@ -34,51 +34,96 @@ pub fn set_up(project: &Project) -> Result<Verdict, Fault> {
     Ok(Verdict::of(findings, notes))
 }
 
-/// One of each package that the tests use.
-const SLURM: &[&str] = &["slurmctld", "slurmd", "squeue", "slurmrestd", "munged"];
-const PACKAGES: &[&str] = &[
-    "slurmctld",
-    "slurmd",
-    "slurm-client",
-    "slurmrestd",
-    "slurm-wlm-basic-plugins",
-    "slurm-wlm-jwt-plugin",
-    "munge",
-];
-
-/// Looks for Slurm and installs it where we are root and have apt. The services of the packages do not get in the way:
-/// without a configuration in its usual place Slurm does not start, and the tests have a `munged` of their own.
-pub fn set_up_slurm(project: &Project) -> Result<Verdict, Fault> {
-    let lacking = || -> Vec<&str> { SLURM.iter().copied().filter(|program| !is_on_path(program)).collect() };
-    if lacking().is_empty() {
-        return Ok(Verdict::Pass(Vec::new()));
-    }
-    let is_root = outside::listen(outside::program(project, "id").arg("-u"))
-        .is_ok_and(|heard| heard.text.trim() == "0");
-    if is_root && is_on_path("apt-get") {
-        let apt = |arguments: &[&str]| {
-            let mut command = outside::program(project, "apt-get");
-            outside::is_at_hand(command.env("DEBIAN_FRONTEND", "noninteractive").arg("-qq").args(arguments))
-        };
-        let install = [&["install", "-y", "--no-install-recommends"], PACKAGES].concat();
-        // The lists of a fresh machine are empty or old.
-        if !apt(&install) && apt(&["update"]) {
-            apt(&install);
-        }
-        if lacking().is_empty() {
-            return Ok(Verdict::Pass(vec![format!("installed {}", PACKAGES.join(" "))]));
-        }
-    }
-    Ok(Verdict::Fail(vec![missing_slurm(&lacking())]))
+/// Something that Debian has and some tests need.
+struct Need {
+    /// What people call it.
+    what: &'static str,
+    /// Programs that are there when it is.
+    programs: &'static [&'static str],
+    packages: &'static [&'static str],
+    /// Who fails without it.
+    who: &'static str,
 }
 
-fn missing_slurm(programs: &[&str]) -> String {
-    format!(
-        "{} of Slurm could not be found or installed; on Debian, as root: \
-         `apt-get install --no-install-recommends {}`. The tests of the Slurm adapter fail without it.",
-        programs.join(", "),
-        PACKAGES.join(" ")
-    )
+const SLURM: Need = Need {
+    what: "Slurm",
+    // One of each package that the tests use.
+    programs: &["slurmctld", "slurmd", "squeue", "slurmrestd", "munged"],
+    packages: &[
+        "slurmctld",
+        "slurmd",
+        "slurm-client",
+        "slurmrestd",
+        "slurm-wlm-basic-plugins",
+        "slurm-wlm-jwt-plugin",
+        "munge",
+    ],
+    who: "the Slurm adapter",
+};
+
+const BROWSER: Need = Need {
+    what: "a browser",
+    programs: &["chromium"],
+    // A browser without any font measures text that nobody sees.
+    packages: &["chromium", "fonts-dejavu-core"],
+    who: "the page of a report",
+};
+
+/// The services of its packages do not get in the way: without a configuration in its usual place Slurm does not start,
+/// and the tests have a `munged` of their own.
+pub fn set_up_slurm(project: &Project) -> Result<Verdict, Fault> {
+    Ok(SLURM.set_up(project))
+}
+
+/// Whoever names another browser in `CONSORT_BROWSER` needs none from here.
+pub fn set_up_browser(project: &Project) -> Result<Verdict, Fault> {
+    match std::env::var_os("CONSORT_BROWSER") {
+        Some(_) => Ok(Verdict::Pass(Vec::new())),
+        None => Ok(BROWSER.set_up(project)),
+    }
+}
+
+impl Need {
+    fn lacking(&self) -> Vec<&'static str> {
+        self.programs.iter().copied().filter(|program| !is_on_path(program)).collect()
+    }
+
+    /// Looks for it and installs it where we are root and have apt.
+    fn set_up(&self, project: &Project) -> Verdict {
+        if self.lacking().is_empty() {
+            return Verdict::Pass(Vec::new());
+        }
+        let is_root = outside::listen(outside::program(project, "id").arg("-u"))
+            .is_ok_and(|heard| heard.text.trim() == "0");
+        if is_root && is_on_path("apt-get") {
+            let apt = |arguments: &[&str]| {
+                let mut command = outside::program(project, "apt-get");
+                outside::is_at_hand(
+                    command.env("DEBIAN_FRONTEND", "noninteractive").arg("-qq").args(arguments),
+                )
+            };
+            let install = [&["install", "-y", "--no-install-recommends"], self.packages].concat();
+            // The lists of a fresh machine are empty or old.
+            if !apt(&install) && apt(&["update"]) {
+                apt(&install);
+            }
+            if self.lacking().is_empty() {
+                return Verdict::Pass(vec![format!("installed {}", self.packages.join(" "))]);
+            }
+        }
+        Verdict::Fail(vec![self.missing(&self.lacking())])
+    }
+
+    fn missing(&self, programs: &[&str]) -> String {
+        format!(
+            "{} of {} could not be found or installed; on Debian, as root: \
+             `apt-get install --no-install-recommends {}`. The tests of {} fail without it.",
+            programs.join(", "),
+            self.what,
+            self.packages.join(" "),
+            self.who
+        )
+    }
 }
 
 /// Along the path, and where system programs lie that are often not on it.
@@ -102,8 +147,9 @@ mod tests {
     #[test]
     fn the_sentence_names_the_remedy() {
         assert!(missing("clippy").contains("`rustup component add clippy`"));
-        let slurm = missing_slurm(&["slurmd", "munged"]);
+        let slurm = SLURM.missing(&["slurmd", "munged"]);
         assert!(slurm.starts_with("slurmd, munged of Slurm"));
         assert!(slurm.contains("`apt-get install --no-install-recommends slurmctld slurmd "));
+        assert!(BROWSER.missing(&["chromium"]).contains("recommends chromium fonts-dejavu-core`"));
     }
 }

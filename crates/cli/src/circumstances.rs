@@ -43,6 +43,26 @@ enum Place {
 }
 
 impl Circumstances {
+    /// What is not as kind as it could be, in words.
+    pub fn words(&self) -> String {
+        let mut words = vec![match self.place {
+            Place::BestFit => "placed on the fullest nodes with room".to_string(),
+            Place::Consolidated => "placed close together".to_string(),
+        }];
+        let times = [(self.start_delay, "starts take"), (self.stop_delay, "stops take")];
+        words.extend(
+            times.iter().filter(|(span, _)| *span > Span::ZERO).map(|(span, what)| format!("{what} {span}")),
+        );
+        words.extend(self.no_preemption.then(|| "no preemption".to_string()));
+        let shares = [(self.failed_starts, "of starts go wrong"), (self.late_news, "of news is late")];
+        let shares = shares.iter().filter(|(share, _)| *share > 0.0);
+        words.extend(shares.map(|(share, what)| format!("{} {what}", crate::numbers::percent(*share))));
+        words.extend(
+            self.crash_every.map(|every| format!("the controller crashes after every {every} instants")),
+        );
+        words.join("; ")
+    }
+
     /// A run under these circumstances.
     pub fn setup(&self, cluster: &Cluster, workload: &Workload, stock: &Stock, seed: u64) -> Setup {
         let policy = match self.place {

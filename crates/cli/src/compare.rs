@@ -9,7 +9,7 @@ use crate::progress::Progress;
 use crate::screen::{Screen, json, print, print_json};
 use crate::simulate::{Trial, stem};
 use crate::table::{Best, Table};
-use crate::{figures, files, inputs, lost, names, simulate};
+use crate::{figures, files, inputs, lost, names, page, simulate};
 use consort_sched::stock::{self, Stock};
 use consort_sim::workload::generate::{Recipe, demo_cluster, generate};
 use consort_sim::workload::{Cluster, Workload, limits};
@@ -22,6 +22,9 @@ Examples:
   consort compare --seed 2 --jobs 5000 --policy fifo,shortest,las
   consort compare --cluster cluster.yaml
   consort compare --cluster cluster.yaml --workload jobs.yaml --report out
+
+The last one leaves a page with pictures at out/report.html: one file that
+needs no network.
 
 Without --workload a workload is generated; without --cluster, for a cluster of
 24 nodes. `consort simulate --help` shows what these files look like.";
@@ -46,7 +49,7 @@ pub struct Args {
     /// How many jobs to generate [default: 1000]
     #[arg(long, value_name = "N", value_parser = number_of_jobs, allow_hyphen_values = true)]
     jobs: Option<u32>,
-    /// Also write report.md, report.json and jobs.csv into this folder
+    /// Also write a page with pictures (report.html), report.md, report.json and jobs.csv into this folder
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
     /// Print JSON
@@ -97,7 +100,16 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let progress = Progress::start();
         for (index, stock) in stocks.iter().enumerate() {
             progress.of(index + 1, stocks.len());
-            let trial = Trial::run(&args.circumstances, &cluster, &workload, stock, args.seed, &progress)?;
+            let with_course = args.report.is_some();
+            let trial = Trial::run(
+                &args.circumstances,
+                &cluster,
+                &workload,
+                stock,
+                args.seed,
+                &progress,
+                with_course,
+            )?;
             if let Some(jobs) = &mut jobs {
                 trial.list_jobs(&case, &workload, jobs);
             }
@@ -118,6 +130,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         files::replace(&folder.join("report.md"), text.as_bytes())?;
         files::replace(&folder.join("report.json"), (json(&comparison) + "\n").as_bytes())?;
         files::replace(&folder.join("jobs.csv"), &jobs.bytes())?;
+        let subject = subject(args, &case, &stocks);
+        let html = page::html(&subject, &cluster, &workload, &trials, table.sheet(), lost.clone());
+        files::replace(&folder.join(page::FILE), html.as_bytes())?;
     }
     // Refusals are the same under every policy; what gets stuck is not.
     trials.iter().take(1).for_each(Trial::note_refusals);
@@ -179,6 +194,23 @@ fn headline(args: &Args, cluster: &Cluster, workload: &Workload) -> String {
                 args.seed
             )
         }
+    }
+}
+
+/// What the page is about.
+fn subject<'a>(args: &'a Args, case: &str, stocks: &[Stock]) -> page::Subject<'a> {
+    let display = |path: &PathBuf| path.display().to_string();
+    page::Subject {
+        title: match (&args.workload, stocks) {
+            (Some(_), [only]) => format!("{case} under {}", only.name),
+            (None, [only]) => format!("A generated workload under {}", only.name),
+            (Some(_), _) => format!("{case} under {} policies", stocks.len()),
+            (None, _) => format!("A generated workload under {} policies", stocks.len()),
+        },
+        cluster: args.cluster.as_ref().map_or("a demonstration cluster".into(), display),
+        workload: args.workload.as_ref().map_or("generated".into(), display),
+        seed: args.seed,
+        circumstances: &args.circumstances,
     }
 }
 
@@ -284,7 +316,7 @@ fn ending(args: &Args, screen: &Screen, table: &Table, trials: &[Trial]) -> Stri
         text += &screen.dim(&cost);
     }
     if let Some(folder) = &args.report {
-        text += &format!("Written: report.md, report.json and jobs.csv in {}\n", folder.display());
+        text += &page::written(folder);
     }
     let next = match (&args.workload, &args.report) {
         (None, _) => [
@@ -292,7 +324,7 @@ fn ending(args: &Args, screen: &Screen, table: &Table, trials: &[Trial]) -> Stri
             ("consort simulate --help", "what these files look like"),
         ],
         (Some(_), None) => [
-            ("consort compare ... --report DIR", "the same with every job, as files"),
+            ("consort compare ... --report DIR", "a page with pictures, and every job in files"),
             ("consort simulate ... --policy NAME", "one of them in detail"),
         ],
         (Some(_), Some(_)) => [

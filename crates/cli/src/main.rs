@@ -14,7 +14,7 @@
 //! | [`usage`] | what is said when the command line itself is wrong |
 //! | [`failure`] | exit codes and the sentences that go with them |
 //! | [`inputs`], [`names`], [`circumstances`] | what is asked for: files, names, the simulated world's troubles |
-//! | [`figures`], [`jobs_csv`], [`files`] | what is written: JSON, job tables, whole files |
+//! | [`figures`], [`jobs_csv`], [`page`], [`files`] | what is written: JSON, job tables, pages with pictures, whole files |
 //! | [`screen`], [`table`], [`numbers`], [`progress`] | how it looks |
 
 mod bench;
@@ -30,6 +30,7 @@ mod live;
 mod lost;
 mod names;
 mod numbers;
+mod page;
 mod policies;
 mod progress;
 mod replay;

@@ -7,8 +7,9 @@ use crate::numbers::{counted, decimal, duration, percent, thousands};
 use crate::progress::Progress;
 use crate::screen::{Screen, json, print, print_json};
 use crate::table::Table;
-use crate::{figures, files, inputs, lost, names};
+use crate::{figures, files, inputs, lost, names, page};
 use consort_sched::stock::{self, Stock};
+use consort_sim::course::Course;
 use consort_sim::report::Report;
 use consort_sim::run::{self, Outcome};
 use consort_sim::workload::{Cluster, Workload};
@@ -22,6 +23,10 @@ Examples:
       --json
   consort simulate --cluster cluster.yaml --workload jobs.yaml --policy las \\
       --start-delay 20s --failed-starts 0.05 --seed 7 --report out
+
+The last one leaves a page with pictures at out/report.html: completion times,
+devices in use, who waited, shares of the tenants and, for a small run, who was
+where. It is one file that needs no network.
 
 cluster.yaml:
   nodes:
@@ -53,7 +58,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = crate::numbers::seed,
         allow_hyphen_values = true)]
     seed: u64,
-    /// Also write report.md, report.json and jobs.csv into this folder
+    /// Also write a page with pictures (report.html), report.md, report.json and jobs.csv into this folder
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
     /// Print JSON
@@ -73,7 +78,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let trial = {
         let progress = Progress::start();
-        Trial::run(&args.circumstances, &cluster, &workload, &stock, args.seed, &progress)?
+        let with_course = args.report.is_some();
+        Trial::run(&args.circumstances, &cluster, &workload, &stock, args.seed, &progress, with_course)?
     };
     let figures = figures::Run::of(&trial.report);
     let summary = summary(&trial, &stock, cluster.devices(), &workload);
@@ -85,6 +91,16 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         files::replace(&folder.join("report.md"), text.as_bytes())?;
         files::replace(&folder.join("report.json"), (json(&figures) + "\n").as_bytes())?;
         files::replace(&folder.join("jobs.csv"), &jobs.bytes())?;
+        let subject = page::Subject {
+            title: format!("{} under {}", stem(&args.workload), stock.name),
+            cluster: args.cluster.display().to_string(),
+            workload: args.workload.display().to_string(),
+            seed: args.seed,
+            circumstances: &args.circumstances,
+        };
+        let figures = Table::pairs(["", ""], usize::MAX, &summary).sheet();
+        let html = page::html(&subject, &cluster, &workload, std::slice::from_ref(&trial), figures, vec![]);
+        files::replace(&folder.join(page::FILE), html.as_bytes())?;
     }
     let all_refused = trial.all_refused();
     if all_refused.is_none() && args.json {
@@ -99,7 +115,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         false => print(&Table::pairs(["", ""], screen.width, &summary).show(&screen))?,
     }
     if let (Some(folder), false) = (&args.report, args.json) {
-        print(&format!("Written: report.md, report.json and jobs.csv in {}\n", folder.display()))?;
+        print(&page::written(folder))?;
     }
     all_refused.map_or(Ok(()), Err)
 }
@@ -117,10 +133,12 @@ pub struct Trial {
     pub report: Report,
     /// What it is made of.
     pub outcome: Outcome,
+    /// What happened over time, if that was asked for.
+    pub course: Option<Course>,
 }
 
 impl Trial {
-    /// Runs it.
+    /// Runs it; `with_course` when there will be pictures of it.
     pub fn run(
         circumstances: &Circumstances,
         cluster: &Cluster,
@@ -128,16 +146,22 @@ impl Trial {
         stock: &Stock,
         seed: u64,
         progress: &Progress,
+        with_course: bool,
     ) -> Result<Self, Failure> {
         let setup = circumstances.setup(cluster, workload, stock, seed);
         let jobs = workload.submissions.len() as u64;
         progress.at(&stock.name, 0, jobs);
-        let outcome = run::run(setup, &mut |done| progress.at(&stock.name, done, jobs))
+        let mut tell = |done| progress.at(&stock.name, done, jobs);
+        let played = match with_course {
+            true => run::run_with_course(setup, &mut tell).map(|(outcome, course)| (outcome, Some(course))),
+            false => run::run(setup, &mut tell).map(|outcome| (outcome, None)),
+        };
+        let (outcome, course) = played
             .map_err(|broken| Failure::Failed(format!("the run under {} broke: {broken}", stock.name)))?;
         let runs = [(cluster.devices(), outcome)];
         let report = Report::of(&stock.name, seed, &runs);
         let [(_, outcome)] = runs;
-        Ok(Self { report, outcome })
+        Ok(Self { report, outcome, course })
     }
 
     /// Adds its jobs to a table.

@@ -6,6 +6,7 @@
 
 use crate::screen::{Screen, length, wrapped};
 use anstyle::{AnsiColor, Style};
+use consort_report::{Cell, Sheet};
 use unicode_width::UnicodeWidthChar;
 
 /// Between two columns.
@@ -206,6 +207,20 @@ impl Table {
             text += &line(self.columns.iter().zip(row).map(cell).collect());
         }
         text
+    }
+
+    /// With every column, for a page.
+    pub fn sheet(&self) -> Sheet {
+        let mut sheet = Sheet::titled(self.columns.iter().map(|column| column.title));
+        for (index, row) in self.rows.iter().enumerate() {
+            let cell = |(column, text): (&Column, &String)| Cell {
+                text: text.clone(),
+                number: column.numbers,
+                best: column.is_best(index),
+            };
+            sheet.rows.push(self.columns.iter().zip(row).map(cell).collect());
+        }
+        sheet
     }
 
     fn width(&self, column: usize, stars: bool) -> usize {

@@ -10,12 +10,14 @@
 //! | [`world`] | the virtual world: delays, failures, late and duplicate news |
 //! | [`run`] | one simulated run, with a journal in memory and crashes if wanted |
 //! | [`report`] | what came out, in numbers |
+//! | [`course`] | what happened over time, for pictures; kept only when asked for |
 //! | [`peers`] | other people's simulators, quirks included, as policies like any other |
 //! | [`swarm`] | seeded histories in which everything goes wrong, and what must hold all the same |
 //! | [`bench`] | public benchmarks beside their anchors |
 //! | [`scenario`] | small stories in plain text, with an expected ending |
 
 pub mod bench;
+pub mod course;
 mod dice;
 pub mod peers;
 pub mod report;

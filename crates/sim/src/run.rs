@@ -3,6 +3,7 @@
 //! The controller may crash in the middle: then the scheduler is thrown away and rebuilt from the journal in
 //! memory, and the world is told once more what is desired, exactly as after a real crash.
 
+use crate::course::Course;
 use crate::report::Record;
 use crate::workload::{Cluster, Submission, Workload};
 use crate::world::VirtualWorld;
@@ -102,6 +103,21 @@ impl std::error::Error for RunError {}
 ///
 /// Fails when the set-up itself is refused, or when a policy broke a rule.
 pub fn run(setup: Setup, progress: &mut dyn FnMut(u64)) -> Result<Outcome, RunError> {
+    play(setup, progress, None).map(|(outcome, _)| outcome)
+}
+
+/// The same, and keeps what happened over time. It costs a little memory and time, and changes nothing else.
+pub fn run_with_course(setup: Setup, progress: &mut dyn FnMut(u64)) -> Result<(Outcome, Course), RunError> {
+    let course = Course::new(setup.devices);
+    let (outcome, course) = play(setup, progress, Some(course))?;
+    Ok((outcome, course.expect("it was given one")))
+}
+
+fn play(
+    setup: Setup,
+    progress: &mut dyn FnMut(u64),
+    course: Option<Course>,
+) -> Result<(Outcome, Option<Course>), RunError> {
     let began = ProcessTime::now();
     let capabilities = setup.world.capabilities();
     let mut scheduler = Scheduler::new(setup.policy.clone(), capabilities);
@@ -121,6 +137,7 @@ pub fn run(setup: Setup, progress: &mut dyn FnMut(u64)) -> Result<Outcome, RunEr
         timer: None,
         journal,
         used: 0,
+        course,
         progress,
     };
     let (mut steps, mut crashed) = (0u64, None);
@@ -139,7 +156,8 @@ pub fn run(setup: Setup, progress: &mut dyn FnMut(u64)) -> Result<Outcome, RunEr
     watch.refused.extend_from_slice(rollout.world.withheld());
     watch.records.iter_mut().for_each(|record| record.submission = rollout.world.submission_of(record.job));
     let stuck: Vec<JobId> = rollout.scheduler.view().jobs().map(|job| job.id()).collect();
-    Ok(Outcome {
+    watch.course.iter_mut().for_each(Course::finish);
+    let outcome = Outcome {
         records: watch.records,
         refused: watch.refused,
         stuck_submissions: stuck.iter().filter_map(|&job| rollout.world.submission_of(job)).collect(),
@@ -150,7 +168,8 @@ pub fn run(setup: Setup, progress: &mut dyn FnMut(u64)) -> Result<Outcome, RunEr
         cpu: began.elapsed(),
         state_hash: rollout.scheduler.state_hash(),
         used: watch.used,
-    })
+    };
+    Ok((outcome, watch.course))
 }
 
 /// The controller forgets everything but its journal.
@@ -177,6 +196,7 @@ struct Recorder<'p> {
     timer: Option<ThreadTime>,
     journal: Option<Vec<Event>>,
     used: u128,
+    course: Option<Course>,
     progress: &'p mut dyn FnMut(u64),
 }
 
@@ -185,9 +205,12 @@ const TIMED: u64 = 1_000;
 const SAMPLE: u64 = 32;
 
 impl Watch for Recorder<'_> {
-    fn event(&mut self, event: &Event, _scheduler: &Scheduler) {
+    fn event(&mut self, event: &Event, scheduler: &Scheduler) {
         if let Some(journal) = &mut self.journal {
             journal.push(event.clone());
+        }
+        if let Some(course) = &mut self.course {
+            course.event(event, scheduler);
         }
     }
 

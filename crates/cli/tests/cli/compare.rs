@@ -57,11 +57,24 @@ fn a_report_has_every_job_under_every_policy() {
     let folder = Folder::with_inputs();
     let line = "compare --cluster cluster.yaml --workload jobs.yaml --policy las,fifo --report out";
     let ran = folder.run(line).done();
-    assert!(ran.out.contains("Written: report.md, report.json and jobs.csv in out"), "{}", ran.out);
+    assert!(
+        ran.out.contains("Written: report.html, report.md, report.json and jobs.csv in out"),
+        "{}",
+        ran.out
+    );
     let table = folder.read("out/jobs.csv");
     assert_eq!(table.lines().count(), 1 + 2 * 3);
     assert!(table.contains("\njobs,las,a,") && table.contains("\njobs,fifo,a,"), "{table}");
     assert!(folder.read("out/report.md").contains("| policy | avg JCT |"));
+    let page = folder.read("out/report.html");
+    for part in [
+        "jobs under 2 policies",
+        "consort compare --cluster cluster.yaml",
+        "class=\"n best\"",
+        "id=\"where-1\"",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
     let value: serde_json::Value = serde_json::from_str(&folder.read("out/report.json")).unwrap();
     assert_eq!(value["rows"].as_array().unwrap().len(), 2);
 }

@@ -61,12 +61,14 @@ fn a_summary_for_people() {
 }
 
 #[test]
-fn a_report_is_three_files() {
+fn a_report_is_four_files() {
     let folder = Folder::with_inputs();
     let ran = folder.run(&format!("{RUN} --report deep/er --json"));
     let (text, value) = (ran.out.clone(), ran.json());
     assert_eq!(folder.read("deep/er/report.json"), text);
     assert!(folder.read("deep/er/report.md").starts_with("# jobs under fifo\n"));
+    let page = folder.read("deep/er/report.html");
+    assert!(page.contains("<title>jobs under fifo</title>") && page.contains("id=\"where-0\""), "{page}");
     let table = folder.read("deep/er/jobs.csv");
     let lines: Vec<&str> = table.lines().collect();
     assert_eq!(lines[0], "case,policy,job,submit_s,start_s,end_s,jct_s,queue_s,restarts,state");
