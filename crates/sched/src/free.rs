@@ -121,6 +121,7 @@ impl Free {
 
     /// Makes room for kinds, domains, devices and nodes that are new in the cluster.
     pub(crate) fn make_room(&mut self, cluster: &Cluster) {
+        let known = if self.kinds.len() == cluster.kinds.len() { self.domains.len() } else { 0 };
         self.kinds.resize(cluster.kinds.len(), KindFree::default());
         self.nodes.resize(cluster.nodes.len(), NodeFree::default());
         self.devices.extend(
@@ -129,7 +130,7 @@ impl Free {
         self.growth.nodes.resize(cluster.nodes.len(), 1);
         self.features.resize(cluster.features.len(), NodeSet::default());
         self.domains.resize(cluster.domains.len(), vec![]);
-        for kinds in &mut self.domains {
+        for kinds in &mut self.domains[known..] {
             kinds.resize(cluster.kinds.len(), 0);
         }
     }
