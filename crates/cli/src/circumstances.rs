@@ -1,8 +1,8 @@
 //! The circumstances of a simulated run: how long starts and stops take, what is allowed, what goes wrong.
 
-use clap::{Args, ValueEnum};
-use consort_sched::policy::place::{BestFit, Consolidated};
-use consort_sched::stock::Stock;
+use crate::names;
+use clap::Args;
+use consort_sched::stock::{self, Placing, Stock};
 use consort_sim::run::Setup;
 use consort_sim::workload::{Cluster, Workload};
 use consort_sim::world::{Delays, Faults};
@@ -12,9 +12,9 @@ use consort_types::{Capabilities, Span};
 #[derive(Args)]
 #[command(next_help_heading = "The simulated world")]
 pub struct Circumstances {
-    /// Where jobs are put: on the fullest nodes with room, or as close together as the cluster allows
-    #[arg(long, value_enum, default_value_t = Place::Consolidated)]
-    place: Place,
+    /// Where jobs are put under policies whose name does not say so, as fifo/spread does; `consort policies` lists them
+    #[arg(long, value_name = "NAME", default_value = stock::PLACES[0].name, value_parser = place)]
+    place: &'static Placing,
     /// Time from a decision to start a job until it runs, as in 30s
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = span, allow_hyphen_values = true)]
     start_delay: Span,
@@ -35,20 +35,10 @@ pub struct Circumstances {
     crash_every: Option<u64>,
 }
 
-/// Where jobs are put.
-#[derive(Clone, Copy, ValueEnum)]
-enum Place {
-    BestFit,
-    Consolidated,
-}
-
 impl Circumstances {
     /// What is not as kind as it could be, in words.
     pub fn words(&self) -> String {
-        let mut words = vec![match self.place {
-            Place::BestFit => "placed on the fullest nodes with room".to_string(),
-            Place::Consolidated => "placed close together".to_string(),
-        }];
+        let mut words = vec![format!("placement {} unless a policy says otherwise", self.place.name)];
         let times = [(self.start_delay, "starts take"), (self.stop_delay, "stops take")];
         words.extend(
             times.iter().filter(|(span, _)| *span > Span::ZERO).map(|(span, what)| format!("{what} {span}")),
@@ -65,10 +55,7 @@ impl Circumstances {
 
     /// A run under these circumstances.
     pub fn setup(&self, cluster: &Cluster, workload: &Workload, stock: &Stock, seed: u64) -> Setup {
-        let policy = match self.place {
-            Place::BestFit => stock.policy_with(Box::new(BestFit)),
-            Place::Consolidated => stock.policy_with(Box::new(Consolidated)),
-        };
+        let policy = stock.placed(self.place).policy();
         let capabilities = Capabilities { preempts: !self.no_preemption, ..Capabilities::default() };
         let delays = Delays { start: self.start_delay, stop: self.stop_delay, ..Delays::default() };
         let faults = Faults {
@@ -82,6 +69,12 @@ impl Circumstances {
         setup.world = setup.world.able(capabilities).delayed(delays).breaking(faults, seed);
         setup
     }
+}
+
+fn place(name: &str) -> Result<&'static Placing, String> {
+    let known: Vec<&str> = stock::PLACES.iter().map(|place| place.name).collect();
+    let found = stock::PLACES.iter().find(|place| place.name == name);
+    found.ok_or_else(|| names::meant(name, &known, "the placements are"))
 }
 
 fn span(text: &str) -> Result<Span, String> {

@@ -9,12 +9,16 @@ use serde::Serialize;
 const EXAMPLES: &str = "\
 Examples:
   consort policies
+  consort policies --places
   consort compare --policy fifo,shortest,las";
 
-/// List the policies that come with Consort
+/// List the policies and placements that come with Consort
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
+    /// List placements only: what may stand behind the name of a policy, as in fifo/spread
+    #[arg(long)]
+    places: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -25,37 +29,37 @@ struct Listed {
     name: &'static str,
     about: &'static str,
     default: bool,
-    /// `policy`, or `placement`: what may stand behind a policy's name and a slash.
-    what: &'static str,
 }
 
 /// The command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let list = |what, (name, about): (&'static str, &'static str), default: &str| Listed {
-        name,
-        about,
-        default: name == default,
-        what,
-    };
+    let list = |(name, about), default: &str| Listed { name, about, default: name == default };
     let standard = &stock::standard().name;
-    let policies = stock::ALL.iter().map(|stock| list("policy", (&stock.name, stock.about), standard));
+    let policies = stock::ALL.iter().map(|stock| list((&*stock.name, stock.about), standard));
     let usual = stock::PLACES[0].name;
-    let places = stock::PLACES.iter().map(|place| list("placement", (place.name, place.about), usual));
-    let listed: Vec<Listed> = policies.chain(places).collect();
+    let places: Vec<Listed> =
+        stock::PLACES.iter().map(|place| list((place.name, place.about), usual)).collect();
+    let policies: Vec<Listed> = if args.places { vec![] } else { policies.collect() };
     if args.json {
-        return print_json(&listed);
+        return print_json(if args.places { &places } else { &policies });
     }
     let screen = Screen::here();
     let about = |policy: &Listed| match policy.default {
         true => (policy.name, format!("{} (default)", policy.about)),
         false => (policy.name, policy.about.to_string()),
     };
-    let pairs = |what| listed.iter().filter(|one| one.what == what).map(about).collect::<Vec<_>>();
-    let mut text = Table::pairs(["policy", "who goes first"], screen.width, &pairs("policy")).show(&screen);
-    text += "\n";
-    text += &Table::pairs(["placement", "where"], screen.width, &pairs("placement")).show(&screen);
+    let table = |head, list: &[Listed]| {
+        let pairs: Vec<_> = list.iter().map(about).collect();
+        Table::pairs(head, screen.width, &pairs).show(&screen)
+    };
+    let mut text = String::new();
+    if !args.places {
+        text += &table(["policy", "who goes first"], &policies);
+        text += "\n";
+    }
+    text += &table(["placement", "where"], &places);
     text += "\nSide by side:   consort compare --policy fifo,las\n";
-    text += "Elsewhere:      consort compare --policy fifo,fifo/spread,fifo/fgd\n";
+    text += "Placed so:      consort compare --policy fifo,fifo/spread,fifo/fgd\n";
     text += "Only one:       consort simulate --policy las --cluster FILE --workload FILE\n";
     print(&text)
 }

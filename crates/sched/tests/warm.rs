@@ -86,7 +86,7 @@ fn role(dice: &mut Dice, name: &str) -> Role {
         let within = within.filter(|_| share == WHOLE).map(Into::into);
         let memory_bytes = *dice.one_of(&[0, 0, 40]);
         let features = if dice.chance(15) { vec!["x".into()] } else { vec![] };
-        Shape { kind, devices, share, memory_bytes, within, features }
+        Shape { kind, devices, share, memory_bytes, within, features, ..Shape::any() }
     };
     let shapes = (0..2).map(&mut shape).collect::<Vec<_>>();
     let shapes = shapes[..1 + dice.below(2) as usize].to_vec();

@@ -11,7 +11,7 @@ fn a_generated_workload_is_the_same_again() {
         rows.iter().map(|row| (row["policy"].clone(), row["state_hash"].clone())).collect::<Vec<_>>()
     };
     let first = hashes("compare --jobs 60 --seed 5 --json");
-    assert_eq!(first.len(), 7);
+    assert_eq!(first.len(), 8);
     assert_eq!(first, hashes("compare --jobs 60 --seed 5 --json"));
     assert_ne!(first, hashes("compare --jobs 60 --seed 6 --json"));
     assert_eq!(folder.names(), Vec::<String>::new(), "nothing is written unasked");

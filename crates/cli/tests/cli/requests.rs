@@ -60,7 +60,7 @@ fn mistakes_on_the_command_line_are_one_sentence() {
     folder.run("frobnicate").refused(2, &["the commands are up, serve"]);
     folder.run("simulate").refused(2, &["--cluster <FILE>", "are missing; see `consort simulate --help`"]);
     folder.run(&format!("{run} --polcy x")).refused(2, &["`--polcy`", "did you mean `--policy`?"]);
-    folder.run(&format!("{run} --place moon")).refused(2, &["`moon`", "best-fit, consolidated"]);
+    folder.run(&format!("{run} --place moon")).refused(2, &["`moon`", "the placements are consolidated, best-fit"]);
     folder.run(&format!("{run} --seed many")).refused(2, &["`many`", "--seed", "expected a whole number"]);
     folder.run(&format!("{run} --start-delay soon")).refused(2, &["`soon`", "expected a time like 90s"]);
     folder.run(&format!("{run} --start-delay=-3s")).refused(2, &["`-3s`", "expected a time from 0s"]);
@@ -112,11 +112,13 @@ fn policies_are_listed_with_the_default() {
     let folder = Folder::new();
     let value = folder.run("policies --json").json();
     let list = value.as_array().unwrap();
-    assert_eq!(list.len(), 7);
+    assert_eq!(list.len(), 8);
     assert!(list.iter().all(|policy| policy["about"].as_str().is_some_and(|about| !about.is_empty())));
     let defaults: Vec<_> = list.iter().filter(|policy| policy["default"] == true).collect();
     assert_eq!(defaults.len(), 1);
     assert_eq!(defaults[0]["name"], "priority");
+    let places = folder.run("policies --places --json").json();
+    assert!(places.as_array().unwrap().iter().any(|place| place["name"] == "spread"), "{places}");
     let shown = folder.run("policies").done().out;
     assert!(shown.contains("(default)") && shown.contains("consort compare --policy"), "{shown}");
 }

@@ -27,6 +27,12 @@ impl Stock {
         self.policy_with(self.place.place())
     }
 
+    /// The same, placed so unless its name already says how.
+    pub fn placed(&self, place: &'static Placing) -> Stock {
+        let place = if self.name.contains('/') { self.place } else { place };
+        Stock { place, ..self.clone() }
+    }
+
     /// Builds it with another placement.
     pub fn policy_with(&self, place: Box<dyn Place>) -> Arc<dyn Policy> {
         let (order, reclaim) = (self.make)();
