@@ -4,6 +4,7 @@
 
 mod anchors;
 mod helios;
+mod openb;
 mod scale;
 mod tiresias;
 
@@ -112,7 +113,8 @@ impl From<ReadError> for BenchError {
 }
 
 /// All benchmarks.
-pub const SCENARIOS: &[Scenario] = &[helios::PHILLY, helios::ITP, tiresias::TIRESIAS, scale::SCALE];
+pub const SCENARIOS: &[Scenario] =
+    &[helios::PHILLY, helios::ITP, tiresias::TIRESIAS, openb::OPENB, scale::SCALE];
 
 /// Hears what is being run, how many jobs have ended, and of how many.
 pub type Progress<'a> = dyn FnMut(&str, u64, u64) + 'a;
@@ -126,7 +128,7 @@ pub fn run(request: &Request, progress: &mut Progress<'_>) -> Result<Vec<Row>, B
     let all: Vec<&str> = scenario.cases.iter().chain(scenario.more_cases).copied().collect();
     let cases = chosen("case", &request.cases, scenario.cases, &all)?;
     let policies = chosen("policy", &request.policies, scenario.policies, scenario.policies)?;
-    if let Some(seed) = request.seeds.first() {
+    if let Some(seed) = request.seeds.first().filter(|_| scenario.name != "frag-openb") {
         let sentence = format!(
             "{} involves no chance, so --seed {seed} means nothing here; leave it out",
             scenario.name
@@ -134,6 +136,7 @@ pub fn run(request: &Request, progress: &mut Progress<'_>) -> Result<Vec<Row>, B
         return Err(BenchError::Unknown(sentence));
     }
     match scenario.name {
+        "frag-openb" => openb::run(&request.data, &cases, &policies, &request.seeds, progress),
         "plan-scale" => scale::run(&cases, progress),
         "tiresias" => tiresias::run(&request.data, &cases, &policies, progress),
         name => helios::run(name, &request.data, &cases, &policies, progress),

@@ -4,4 +4,5 @@
 //! scheduler, its events, its accounts and its clock are right. No rule in here belongs in the core.
 
 pub mod helios;
+pub mod openb;
 pub mod tiresias;

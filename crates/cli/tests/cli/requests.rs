@@ -60,7 +60,9 @@ fn mistakes_on_the_command_line_are_one_sentence() {
     folder.run("frobnicate").refused(2, &["the commands are up, serve"]);
     folder.run("simulate").refused(2, &["--cluster <FILE>", "are missing; see `consort simulate --help`"]);
     folder.run(&format!("{run} --polcy x")).refused(2, &["`--polcy`", "did you mean `--policy`?"]);
-    folder.run(&format!("{run} --place moon")).refused(2, &["`moon`", "the placements are consolidated, best-fit"]);
+    folder
+        .run(&format!("{run} --place moon"))
+        .refused(2, &["`moon`", "the placements are consolidated, best-fit"]);
     folder.run(&format!("{run} --seed many")).refused(2, &["`many`", "--seed", "expected a whole number"]);
     folder.run(&format!("{run} --start-delay soon")).refused(2, &["`soon`", "expected a time like 90s"]);
     folder.run(&format!("{run} --start-delay=-3s")).refused(2, &["`-3s`", "expected a time from 0s"]);

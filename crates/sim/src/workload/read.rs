@@ -157,7 +157,7 @@ fn beside(path: &Path, name: &str, up: usize) -> Result<Found, ReadError> {
 }
 
 /// The name of a file and its bytes, unpacked if they are packed.
-pub(super) fn bytes(path: &Path) -> Result<(String, Vec<u8>), ReadError> {
+pub(crate) fn bytes(path: &Path) -> Result<(String, Vec<u8>), ReadError> {
     let name = path.display().to_string();
     let fault = |error: std::io::Error| ReadError::whole(&name, format!("cannot be read: {error}"));
     let mut bytes = vec![];
