@@ -19,6 +19,7 @@ pub(crate) use stuck::{Shut, is_steady};
 use crate::class::ClassId;
 use crate::policy::order::{Key, Order};
 use crate::state::State;
+use crate::state::jobs::AskState;
 use crate::view::{AskView, View};
 use consort_types::{AskId, JobId, Qos, QueueId, TenantId, Time};
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,6 +63,8 @@ pub(crate) struct Lines {
     lines: BTreeMap<LineId, Arc<BTreeSet<Spot>>>,
     arrivals: Vec<AskId>,
     kept: usize,
+    /// Those who wait and back off, by the time until which they do. Some may have gone.
+    resting: BTreeSet<(Time, AskId)>,
     stuck: Stuck,
 }
 
@@ -80,12 +83,17 @@ impl Lines {
             self.stuck = Stuck::default(); // found by another policy
         }
         let view = View::of(state);
-        let place = |id: AskId| {
+        let is_afresh = self.order != Some(order.name()) || is_bloated || order.moves();
+        let mut resting = if is_afresh { BTreeSet::new() } else { std::mem::take(&mut self.resting) };
+        let mut place = |id: AskId| {
             let ask = view.ask(id)?;
             let group = Group::of(&ask);
+            if ask.not_before() > state.now {
+                resting.insert((ask.not_before(), id));
+            }
             Some((group.line, (group.claim, (order.key(&view, id, now), id))))
         };
-        if self.order != Some(order.name()) || is_bloated || order.moves() {
+        if is_afresh {
             let places = state.jobs.waiting.iter().filter_map(|&id| place(id)).collect();
             self.sort_afresh(places);
             self.arrivals.clear();
@@ -97,6 +105,19 @@ impl Lines {
                 self.kept += usize::from(line.insert(spot));
             }
         }
+        self.resting = resting;
+    }
+
+    /// When the next of those who wait has backed off long enough.
+    pub fn wakes_at(&mut self, state: &State, now: Time) -> Option<Time> {
+        let rests = |&(until, id): &(Time, AskId)| {
+            let ask = state.jobs.ask(id).filter(|ask| matches!(ask.state, AskState::Waiting));
+            until > state.now && ask.is_some_and(|ask| ask.not_before == until)
+        };
+        while self.resting.first().is_some_and(|first| !rests(first)) {
+            self.resting.pop_first();
+        }
+        self.resting.iter().find(|entry| entry.0 > now && rests(entry)).map(|entry| entry.0)
     }
 
     fn sort_afresh(&mut self, mut places: Vec<(LineId, Spot)>) {

@@ -40,7 +40,8 @@ fn policy(seed: u64, reclaim: Vec<Box<dyn Reclaim>>) -> Arc<dyn Policy> {
         2 => Box::new(order::ShortestArea),
         _ => Box::new(order::Fair),
     };
-    let place: Box<dyn Place> = if seed % 2 == 0 { Box::new(BestFit) } else { Box::new(Consolidated) };
+    let place: Box<dyn Place> =
+        if seed.is_multiple_of(2) { Box::new(BestFit) } else { Box::new(Consolidated) };
     Arc::new(Pipeline { name: "tried".into(), order, size: Box::new(size::Widest), place, reclaim })
 }
 
@@ -74,7 +75,7 @@ fn node(dice: &mut Dice) -> Input {
     let devices = devices[..1 + dice.below(2) as usize].to_vec();
     let features = if dice.chance(40) { vec!["x".into()] } else { vec![] };
     let (name, domains) = (format!("n{}", dice.below(9)), vec![format!("r{}", dice.below(3))]);
-    Input::NodeJoined(NodeSpec { name, domains, devices, features, ..NodeSpec::default() })
+    Input::NodeJoined(NodeSpec { name, domains, devices, features })
 }
 
 fn role(dice: &mut Dice, name: &str) -> Role {

@@ -105,7 +105,8 @@ impl Report {
             Column::of(runs.iter().flat_map(|(_, run)| &run.plan_cpu).map(|cpu| cpu.as_secs_f64() * 1e3));
         let refused: u64 = runs.iter().map(|(_, run)| run.refused.len() as u64).sum();
         let stuck: u64 = runs.iter().map(|(_, run)| run.stuck.len() as u64).sum();
-        let device_hours = runs.iter().map(|(_, run)| run.used as f64).sum::<f64>() / 1000.0 / 3.6e12;
+        let used: u128 = runs.iter().map(|(_, run)| run.used).sum();
+        let device_hours = used as f64 / 1000.0 / 3.6e12;
         let first = records().map(|record| record.submitted).min().unwrap_or_default();
         let last = records().map(|record| record.ended).max().unwrap_or_default();
         let devices: u64 = runs.iter().map(|(devices, _)| devices).sum();

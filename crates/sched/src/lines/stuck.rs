@@ -77,6 +77,10 @@ impl Draft<'_> {
     /// those without.
     pub(crate) fn shut_classes(&mut self, mut has_room: impl FnMut(&mut Self, &Class) -> bool) -> Shut {
         let state = self.state;
+        // Those who are shut out get no turn, in which they could say until when they back off.
+        if let Some(at) = self.lines.wakes_at(state, self.now) {
+            self.wake_at(at);
+        }
         let is_strict = |line: &LineId| state.queues.get(line.0).strict;
         let mut classes: Vec<ClassId> =
             self.lines.lines.keys().filter(|line| !is_strict(line)).map(|line| line.1).collect();

@@ -37,7 +37,8 @@ impl Policy for Pipeline {
     }
 
     fn settles(&self) -> bool {
-        self.reclaim.is_empty()
+        // What starts raises shares, and then somebody else may be the first in a strict queue.
+        self.reclaim.is_empty() && !self.order.shares()
     }
 
     fn fill(&self, draft: &mut Draft<'_>) {

@@ -79,7 +79,8 @@ fn row(nodes: u32, progress: &mut Progress<'_>) -> Row {
     let mut report = Report::of("fair", SEED, &[]);
     report.jobs = house.stream.drawn;
     (report.plan_calls, report.events) = (house.plans, house.events);
-
+    let plans = Column::of(std::mem::take(&mut house.plan_ms).into_iter());
+    (report.plan_cpu_ms_p50, report.plan_cpu_ms_p99) = (plans.at(0.5), plans.at(0.99));
     report.state_hash = house.scheduler.state_hash();
     drop(house);
     let fill = fill(nodes);
@@ -134,13 +135,14 @@ struct House {
     ends: BinaryHeap<Reverse<(Time, AllocationId)>>,
     events: u64,
     plans: u64,
+    plan_ms: Vec<f64>,
 }
 
 impl House {
     fn new(nodes: u32) -> Self {
         let scheduler = Scheduler::new(policy(), Capabilities::default());
         let (stream, now, ends) = (Stream::new(SEED, nodes), Time::ZERO, BinaryHeap::new());
-        let mut house = House { scheduler, stream, now, ends, events: 0, plans: 0 };
+        let mut house = House { scheduler, stream, now, ends, events: 0, plans: 0, plan_ms: vec![] };
         for input in house.stream.cluster().inputs() {
             house.tell(input);
         }
@@ -160,8 +162,9 @@ impl House {
 
     /// One plan, carried out at once. Returns how much it started.
     fn plan(&mut self) -> usize {
-        let plan = self.scheduler.plan(self.now);
+        let (time, plan) = timed(|| self.scheduler.plan(self.now));
         self.plans += 1;
+        self.plan_ms.push(time);
         let starts = plan.moves.len();
         if !plan.is_empty() {
             self.events += 1;
