@@ -310,6 +310,11 @@ impl Free {
         self.growth.nodes[node.index()]
     }
 
+    /// Whether a node has devices of a kind, free or not.
+    pub(crate) fn has_kind(&self, node: NodeId, kind: KindId) -> bool {
+        self.nodes[node.index()].whole().any(|entry| entry.0 == kind)
+    }
+
     /// Whether a node takes new work.
     pub(crate) fn is_usable(&self, node: NodeId) -> bool {
         self.nodes[node.index()].usable

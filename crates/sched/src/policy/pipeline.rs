@@ -37,8 +37,7 @@ impl Policy for Pipeline {
     }
 
     fn settles(&self) -> bool {
-        // What starts raises shares, and then somebody else may be the first in a strict queue.
-        self.reclaim.is_empty() && !self.order.shares()
+        self.reclaim.is_empty()
     }
 
     fn fill(&self, draft: &mut Draft<'_>) {

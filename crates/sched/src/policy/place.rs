@@ -97,10 +97,11 @@ impl Need<'_> {
         if self.host.is_none() { u32::MAX } else { self.free.hosts(self.cluster, node, &self.host) }
     }
 
-    /// Nodes that would do and take work, lowest id first; they may be full.
+    /// Nodes with devices of the kind that would do and take work, lowest id first; they may be full.
     pub fn nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
         let nodes = (0..self.cluster.nodes.len() as u32).map(NodeId);
-        nodes.filter(|&node| self.free.is_usable(node) && self.is_admitted(node))
+        let has_kind = |node| self.devices == 0 || self.free.has_kind(node, self.kind);
+        nodes.filter(move |&node| has_kind(node) && self.free.is_usable(node) && self.is_admitted(node))
     }
 
     /// Whether one member fits on a node that takes work and would do.

@@ -40,11 +40,15 @@ struct Note {
     demand: Demand,
     /// The most processors and the most devices that a node has.
     most: (u64, u64),
+    /// By kind: the nodes that have it; those that account for their host under the kind of the pools.
+    nodes: Vec<Vec<NodeId>>,
     /// By node: its fragments.
     fragments: Vec<(u32, i64)>,
-    /// By request and node.
-    rows: BTreeMap<(KindId, u32, u16, u64, Host), Vec<Cell>>,
+    /// By request, and by position among the nodes of its kind.
+    rows: BTreeMap<Request, Vec<Cell>>,
 }
+
+type Request = (KindId, u32, u16, u64, Host);
 
 /// What it would mean to put a member on a node.
 #[derive(Clone, Copy, Default)]
@@ -68,16 +72,14 @@ impl LeastFragments {
     fn lone(&self, need: &Need<'_>) -> Option<(Weight, NodeId)> {
         need.free.notes.with(|note: &mut Note| {
             self.refresh(note, need);
-            let Note { demand, most, fragments, rows, .. } = note;
-            let request = (need.kind, need.devices, need.share, need.memory_bytes, need.host);
-            let row = rows.entry(request).or_default();
-            row.resize(need.cluster.nodes.len(), Cell::default());
+            let Note { demand, most, nodes, fragments, rows, .. } = note;
+            let nodes = &nodes[need.kind.index()];
+            let row = rows.entry(request(need)).or_insert_with(|| vec![Cell::default(); nodes.len()]);
             let mut best: Option<(Weight, NodeId)> = None;
-            for (index, cell) in row.iter_mut().enumerate() {
-                let node = NodeId(index as u32);
+            for (&node, cell) in nodes.iter().zip(row) {
                 let version = need.free.version(node);
                 if cell.version != version {
-                    let before = &mut fragments[index];
+                    let before = &mut fragments[node.index()];
                     if before.0 != version {
                         *before = (version, demand.fragments(&Lot::of(need, node)));
                     }
@@ -107,11 +109,26 @@ impl LeastFragments {
             (None, None) => Demand::default(),
         };
         let nodes = &need.cluster.nodes;
+        let mut by_kind = vec![vec![]; need.cluster.kinds.len()];
+        for (index, node) in nodes.iter().enumerate() {
+            let pools = need.cluster.pools.filter(|_| !node.spec.host.is_none());
+            let devices = node.devices().map(|id| need.cluster.device(DeviceId(id)).kind);
+            let mut kinds: Vec<KindId> = devices.chain(pools).collect();
+            kinds.sort_unstable();
+            kinds.dedup();
+            kinds.into_iter().for_each(|kind| by_kind[kind.index()].push(NodeId(index as u32)));
+        }
         let most_cpu = nodes.iter().map(|node| node.spec.host.cpu_milli).max().unwrap_or(0);
         let most_devices = nodes.iter().map(|node| node.count).max().unwrap_or(0);
         let most = (most_cpu.max(1), u64::from(most_devices.max(1)));
-        *note = Note { of, demand, most, fragments: vec![(0, 0); nodes.len()], ..Note::default() };
+        let fragments = vec![(0, 0); nodes.len()];
+        *note = Note { of, demand, most, nodes: by_kind, fragments, ..Note::default() };
     }
+}
+
+/// What members ask for who find the same.
+fn request(need: &Need<'_>) -> Request {
+    (need.kind, need.devices, need.share, need.memory_bytes, need.host)
 }
 
 /// What is free on a node.
@@ -200,11 +217,15 @@ impl Place for LeastFragments {
         Some(grants)
     }
 
-    fn cost(&self, need: &Need<'_>, _grants: &[Grant]) -> Option<i64> {
+    fn cost(&self, need: &Need<'_>, grants: &[Grant]) -> Option<i64> {
         if need.count > 1 || need.within.is_some() {
             return None;
         }
-        let (weight, _) = self.lone(need)?;
-        Some((weight.steps << 24) + weight.left.min(0xff_ffff) as i64)
+        let node = need.node_of(grants.first()?);
+        need.free.notes.with(|note: &mut Note| {
+            let position = note.nodes[need.kind.index()].binary_search(&node).ok()?;
+            let weight = note.rows.get(&request(need))?[position].weight?;
+            Some((weight.steps << 24) + weight.left.min(0xff_ffff) as i64)
+        })
     }
 }
