@@ -70,6 +70,11 @@ const TEST: &[Step] = &[
     VALGRIND,
     look("counts", counts::look),
     // Shown, not judged: how fast a daemon is depends on who else uses the machine.
+    loud(
+        "scale figures",
+        Needs::Nothing,
+        &["run", "--release", "-p", "consort", "--", "bench", "plan-scale"],
+    ),
     loud("live figures", Needs::Nothing, &["run", "--release", "-p", "consort", "--", "bench", "live"]),
     loud(
         "bench jct-philly",
@@ -98,6 +103,11 @@ const TEST: &[Step] = &[
         "bench tiresias",
         BENCH_DATA,
         &["run", "--release", "-p", "consort", "--", "bench", "tiresias", "--check"],
+    ),
+    loud(
+        "bench frag-openb",
+        BENCH_DATA,
+        &["run", "--release", "-p", "consort", "--", "bench", "frag-openb", "--case", "default", "--check"],
     ),
 ];
 

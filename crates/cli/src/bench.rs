@@ -1,14 +1,14 @@
 //! `consort bench`: public benchmarks beside what others measured on the same input.
 
 mod live;
+mod shown;
 
 use crate::failure::Failure;
-use crate::figures::{Figures, over_jobs, state_hash};
+use crate::figures::Figures;
 use crate::jobs_csv::JobsCsv;
-use crate::numbers::{counted, decimal, thousands};
+use crate::numbers::{counted, thousands};
 use crate::progress::Progress;
 use crate::screen::{Screen, print, print_json};
-use crate::table::Table;
 use crate::{files, inputs, names};
 use consort_sim::bench::{self, Anchor, BenchError, Request, Row, SCENARIOS, Scenario};
 use serde::Serialize;
@@ -22,6 +22,7 @@ Examples:
   consort bench jct-philly --case half --policy fifo --policy srtf --json
   consort bench jct-philly --check                     exit 1 if a bar is missed
   consort bench plan-scale --case 1000                 what a decision costs; needs no data
+  consort bench all --markdown docs/benchmarks.md      everything, as a page
   consort bench live --case submit,life                the daemon itself, on this machine
 
 The data is not part of Consort: name the folder with --data, or once and for
@@ -52,10 +53,16 @@ pub struct Args {
     /// Also write every job of every row into this file
     #[arg(long, value_name = "FILE", requires = "scenario")]
     jobs_csv: Option<PathBuf>,
+    /// Also write a page with the tables into this file, in Markdown
+    #[arg(long, value_name = "FILE", requires = "scenario")]
+    markdown: Option<PathBuf>,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
+
+/// All of them, one after the other.
+const ALL: &str = "all";
 
 /// The command.
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -63,27 +70,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if name == live::NAME {
         return live::run(&args.cases, args.check, args.json);
     }
+    if name == ALL {
+        return run_all(args);
+    }
     let scenario = SCENARIOS.iter().find(|scenario| scenario.name == name).ok_or_else(|| {
         names::unknown("benchmark", name, SCENARIOS.iter().map(|scenario| scenario.name).chain([live::NAME]))
     })?;
-    let all_cases: Vec<&str> = scenario.cases.iter().chain(scenario.more_cases).copied().collect();
-    known(&format!("case of {name}"), &args.cases, &all_cases)?;
-    known(&format!("policy in {name}"), &args.policies, scenario.policies)?;
-    let data = if scenario.needs_data || args.data.is_some() { data(args)? } else { PathBuf::new() };
-    if let Some(path) = &args.jobs_csv {
-        files::folder_of(path)?;
-    }
-    let request = Request {
-        scenario: name.clone(),
-        cases: args.cases.clone(),
-        policies: args.policies.clone(),
-        seeds: args.seeds.clone(),
-        data,
-    };
-    let rows = {
-        let progress = Progress::start();
-        bench::run(&request, &mut |what, done, of| progress.at(what, done, of)).map_err(failure)?
-    };
+    let rows = rows(args, scenario)?;
     if let Some(path) = &args.jobs_csv {
         let mut jobs = JobsCsv::new();
         for row in &rows {
@@ -91,10 +84,91 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         }
         files::replace(path, &jobs.bytes())?;
     }
+    write_page(args, &[(scenario, &rows)])?;
     match args.json {
         true => print_json(&Results { scenario: name, rows: rows.iter().map(Line::of).collect() })?,
         false => print(&shown(args, scenario, &rows))?,
     }
+    judged(args, &rows)
+}
+
+/// Every benchmark, with its own cases and policies.
+fn run_all(args: &Args) -> Result<(), Failure> {
+    if let Some(flag) =
+        [("case", &args.cases), ("policy", &args.policies)].iter().find(|flag| !flag.1.is_empty())
+    {
+        return Err(Failure::request(
+            format_args!("--{} means something else in every benchmark", flag.0),
+            "name one benchmark with it",
+        ));
+    }
+    if args.jobs_csv.is_some() {
+        return Err(Failure::request("--jobs-csv is about one benchmark", "name one with it"));
+    }
+    let mut all = vec![];
+    for scenario in SCENARIOS {
+        all.push((scenario, rows(args, scenario)?));
+    }
+    let parts: Vec<_> = all.iter().map(|(scenario, rows)| (*scenario, &rows[..])).collect();
+    write_page(args, &parts)?;
+    if args.json {
+        let results = parts.iter().map(|(scenario, rows)| Results {
+            scenario: scenario.name,
+            rows: rows.iter().map(Line::of).collect(),
+        });
+        print_json(&results.collect::<Vec<_>>())?;
+    } else {
+        let texts: Vec<String> = parts.iter().map(|(scenario, rows)| shown(args, scenario, rows)).collect();
+        print(&texts.join("\n"))?;
+    }
+    let rows: Vec<Row> = all.into_iter().flat_map(|(_, rows)| rows).collect();
+    judged(args, &rows)
+}
+
+/// The page of `--markdown`.
+fn write_page(args: &Args, parts: &[(&Scenario, &[Row])]) -> Result<(), Failure> {
+    let Some(path) = &args.markdown else { return Ok(()) };
+    let name = args.scenario.as_deref().unwrap_or_default();
+    let mut text = format!(
+        "# Benchmarks\n\nWritten by `consort bench {name} --markdown {}`, version {}. Times are CPU time of one thread on the\n\
+         machine that ran it, reading of input not counted. A ratio is ours to the anchor's; what others published is in\n\
+         `anchor`. Rows over several seeds are means.\n",
+        path.display(),
+        env!("CARGO_PKG_VERSION")
+    );
+    for (scenario, rows) in parts {
+        text += &format!("\n## {}\n\n{}.\n\n", scenario.name, scenario.about);
+        text += &shown::table(rows).markdown();
+        for row in *rows {
+            let misses = row.misses.iter();
+            misses.for_each(|miss| text += &format!("\nMissed: {} {}: {miss}.\n", row.case, row.policy));
+        }
+    }
+    files::replace(path, text.as_bytes())
+}
+
+fn rows(args: &Args, scenario: &Scenario) -> Result<Vec<Row>, Failure> {
+    let name = scenario.name;
+    let all_cases: Vec<&str> = scenario.cases.iter().chain(scenario.more_cases).copied().collect();
+    known(&format!("case of {name}"), &args.cases, &all_cases)?;
+    known(&format!("policy in {name}"), &args.policies, scenario.policies)?;
+    let data = if scenario.needs_data || args.data.is_some() { data(args)? } else { PathBuf::new() };
+    for path in args.jobs_csv.iter().chain(&args.markdown) {
+        files::folder_of(path)?;
+    }
+    let request = Request {
+        scenario: name.into(),
+        cases: args.cases.clone(),
+        policies: args.policies.clone(),
+        seeds: args.seeds.clone(),
+        data,
+    };
+    let progress = Progress::start();
+    bench::run(&request, &mut |what, done, of| progress.at(what, done, of)).map_err(failure)
+}
+
+/// Whether all bars are met, if that was asked.
+fn judged(args: &Args, rows: &[Row]) -> Result<(), Failure> {
     let missing = rows.iter().filter(|row| !row.misses.is_empty()).count() as u64;
     if args.check && missing > 0 {
         let miss = if missing == 1 { "misses its" } else { "miss their" };
@@ -242,14 +316,12 @@ fn list(as_json: bool) -> Result<(), Failure> {
 fn shown(args: &Args, scenario: &Scenario, rows: &[Row]) -> String {
     let screen = Screen::here();
     let mut text = format!("{}: {}\n\n", screen.bold(scenario.name), scenario.about);
-    text += &table(rows).show(&screen);
+    text += &shown::table(rows).show(&screen);
     if args.check {
         text.push('\n');
-        let seeds = has_seeds(rows);
         for row in rows {
-            let seed = if seeds { format!(" seed {}", row.seed) } else { String::new() };
             for miss in &row.misses {
-                text += &format!("missed  {} {}{seed}: {miss}\n", row.case, row.policy);
+                text += &format!("missed  {} {}: {miss}\n", row.case, row.policy);
             }
         }
         if rows.iter().all(|row| row.misses.is_empty()) {
@@ -275,58 +347,4 @@ fn all_met(rows: &[Row]) -> String {
 /// Whether there is a bar that a row could miss.
 fn is_checked(row: &Row) -> bool {
     row.anchor.is_some() || row.is_barred || !row.misses.is_empty()
-}
-
-/// Seconds, not hours and minutes: published figures come in seconds.
-fn table(rows: &[Row]) -> Table {
-    let mut table = Table::default();
-    let reports = || rows.iter().map(|row| &row.report);
-    let seconds = |value: f64| decimal(value, 2);
-    table.text("case", 0, rows.iter().map(|row| row.case.clone()));
-    table.text("policy", 0, rows.iter().map(|row| row.policy.clone()));
-    if has_seeds(rows) {
-        table.numbers("seed", 0, rows.iter().map(|row| row.seed.to_string()));
-    }
-    table.numbers("jobs", 4, reports().map(|report| thousands(report.jobs)));
-    if let Some(row) = rows.iter().find(|row| !row.more.is_empty()) {
-        for &(name, _) in &row.more {
-            let figures = rows.iter().map(|row| row.figure(name).unwrap_or(f64::NAN));
-            table.numbers(name, 0, figures.map(|value| decimal(value, if value < 100.0 { 2 } else { 0 })));
-        }
-        return table;
-    }
-    table.numbers("avg JCT s", 0, reports().map(|report| seconds(over_jobs(report, report.avg_jct_s))));
-    table.numbers("avg queue s", 2, reports().map(|report| seconds(over_jobs(report, report.avg_queue_s))));
-    table.numbers("p99 JCT s", 8, reports().map(|report| decimal(over_jobs(report, report.p99_jct_s), 0)));
-    table.numbers("makespan s", 9, reports().map(|report| decimal(report.makespan_s, 0)));
-    table.numbers("preempted", 6, reports().map(|report| thousands(report.preemptions)));
-    table.numbers("plans", 4, reports().map(|report| thousands(report.plan_calls)));
-    table.numbers("CPU s", 7, reports().map(|report| decimal(report.cpu_s, 2)));
-    table.text("state", 5, reports().map(|report| state_hash(report)[..8].to_string()));
-    if rows.iter().any(|row| row.anchor.is_some()) {
-        let anchor = |row: &Row| row.anchor.as_ref().map(named).unwrap_or_default();
-        table.text("anchor", 2, rows.iter().map(anchor));
-        table.numbers("ratio", 1, rows.iter().map(|row| ratio(row).unwrap_or_default()));
-    }
-    table
-}
-
-fn has_seeds(rows: &[Row]) -> bool {
-    rows.windows(2).any(|pair| pair[0].seed != pair[1].seed)
-}
-
-/// `Helios 12,345.6`, and which figure it is when it is not the one people expect.
-fn named(anchor: &Anchor) -> String {
-    let metric = match anchor.metric.as_str() {
-        "avg_jct_s" => String::new(),
-        metric => format!(" {metric}"),
-    };
-    format!("{}{metric} {}", anchor.who, decimal(anchor.value, 2))
-}
-
-/// Ours to theirs, in the figure that they published.
-fn ratio(row: &Row) -> Option<String> {
-    let anchor = row.anchor.as_ref()?;
-    let ours = Figures::of(&row.report).get(&anchor.metric)?;
-    Some(decimal(ours / anchor.value, 3))
 }

@@ -2,9 +2,8 @@
 //! every step three plans that must be the same. One with all that was remembered, one with nothing, and one by a policy
 //! that remembers no class as stuck, because it might take something back, and never does.
 
-use consort_sched::policy::place::{BestFit, Consolidated};
-use consort_sched::policy::{Key, Order, Pipeline, Place, Policy, Reclaim, order, size};
-use consort_sched::{Doing, Draft, Scheduler};
+use consort_sched::policy::{Key, Order, Pipeline, Policy, Reclaim, order, size};
+use consort_sched::{Doing, Draft, Scheduler, stock};
 use consort_types::*;
 use std::sync::Arc;
 
@@ -40,8 +39,7 @@ fn policy(seed: u64, reclaim: Vec<Box<dyn Reclaim>>) -> Arc<dyn Policy> {
         2 => Box::new(order::ShortestArea),
         _ => Box::new(order::Fair),
     };
-    let place: Box<dyn Place> =
-        if seed.is_multiple_of(2) { Box::new(BestFit) } else { Box::new(Consolidated) };
+    let place = stock::PLACES[(seed / 5) as usize % stock::PLACES.len()].place();
     Arc::new(Pipeline { name: "tried".into(), order, size: Box::new(size::Widest), place, reclaim })
 }
 
@@ -75,7 +73,8 @@ fn node(dice: &mut Dice) -> Input {
     let devices = devices[..1 + dice.below(2) as usize].to_vec();
     let features = if dice.chance(40) { vec!["x".into()] } else { vec![] };
     let (name, domains) = (format!("n{}", dice.below(9)), vec![format!("r{}", dice.below(3))]);
-    Input::NodeJoined(NodeSpec { name, domains, devices, features })
+    let host = if dice.chance(60) { Host { cpu_milli: 8_000, memory_bytes: 64 } } else { Host::NONE };
+    Input::NodeJoined(NodeSpec { name, domains, devices, features, host })
 }
 
 fn role(dice: &mut Dice, name: &str) -> Role {
@@ -87,7 +86,12 @@ fn role(dice: &mut Dice, name: &str) -> Role {
         let within = within.filter(|_| share == WHOLE).map(Into::into);
         let memory_bytes = *dice.one_of(&[0, 0, 40]);
         let features = if dice.chance(15) { vec!["x".into()] } else { vec![] };
-        Shape { kind, devices, share, memory_bytes, within, features, ..Shape::any() }
+        let host = *dice.one_of(&[Host::NONE, Host::NONE, Host { cpu_milli: 3_000, memory_bytes: 20 }]);
+        if !host.is_none() && dice.chance(20) {
+            return Shape { devices: 0, features, host, ..Shape::any() };
+        }
+        let prefer = (share == WHOLE && dice.chance(15)).then(|| "rack".into());
+        Shape { kind, devices, share, memory_bytes, within, features, prefer, host }
     };
     let shapes = (0..2).map(&mut shape).collect::<Vec<_>>();
     let shapes = shapes[..1 + dice.below(2) as usize].to_vec();

@@ -106,9 +106,14 @@ impl Need<'_> {
 
     /// Whether one member fits on a node that takes work and would do.
     pub fn has_room(&self, node: NodeId) -> bool {
+        self.is_admitted(node) && self.free.is_usable(node) && self.fits(node)
+    }
+
+    /// Whether a node has what one member needs, whether or not it would do otherwise.
+    fn fits(&self, node: NodeId) -> bool {
         match (self.devices, self.share) {
             (0, _) => self.is_accounted(node) && self.hosted_on(node) > 0,
-            (devices, WHOLE) => self.on_node(node) >= devices,
+            (devices, WHOLE) => self.free.on_node(node, self.kind) >= devices && self.hosted_on(node) > 0,
             _ => self.hosted_on(node) > 0 && self.parts(node).next().is_some(),
         }
     }

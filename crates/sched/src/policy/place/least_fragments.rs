@@ -153,7 +153,8 @@ impl Lot {
 
 /// How much fragments grow, in steps, and what is left; `None` when there is no room.
 fn weigh(need: &Need<'_>, node: NodeId, demand: &Demand, before: i64, most: (u64, u64)) -> Option<Weight> {
-    if !need.free.is_usable(node) || !need.has_room(node) {
+    // Who insists on features finds out later: others ask for the same without them.
+    if !need.free.is_usable(node) || !need.fits(node) {
         return None;
     }
     let mut lot = Lot::of(need, node);
