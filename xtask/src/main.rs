@@ -3,7 +3,7 @@
 //! For: one command that does what CI does, so that a push holds no surprise; and short ways to the slower tools.
 //! Promises: every step is named, timed and reported, what is skipped is said aloud, and the exit status is 0 (done),
 //! 1 (something failed), 2 (the request was wrong) or 3 (a tool that is needed is not at hand).
-//! Never: changes a file of the project, asks a question, or is needed to build or use Consort itself.
+//! Never: changes a file of the project (but for `--bless`), asks a question, or is needed to build or use Consort itself.
 //!
 //! | file | opinion |
 //! |---|---|
@@ -14,9 +14,11 @@
 //! | `outside` | how another program is started |
 //! | `tools` | the toolchain components a fresh machine may lack |
 //! | `check/*` | one rule each |
+//! | `counts` | instructions beside what is on record |
 //! | `fuzz`, `mutants` | the slow tools |
 
 mod check;
+mod counts;
 mod fuzz;
 mod mutants;
 mod outside;
@@ -36,7 +38,8 @@ The chores of the project.
 usage: cargo xtask COMMAND
 
   check                        formatting, lints and the rules of the house
-  test                         check, then all tests, the scenarios and the public benchmarks
+  test                         check, then all tests, the scenarios, the counts and the public benchmarks
+  counts [--bless]             instructions of plan-scale beside those on record; --bless records them
   fuzz [TARGET] [--seconds N]  each fuzz target, or one, for N seconds (default 30)
   mutants [ARGS]               mutation tests of the pure core; ARGS go to cargo-mutants
 
@@ -78,6 +81,7 @@ enum Request {
     Help,
     Check,
     Test,
+    Counts { bless: bool },
     Fuzz(fuzz::Request),
     Mutants(Vec<String>),
 }
@@ -109,6 +113,7 @@ fn answer(request: Request) -> Ending {
         Request::Help => unreachable!("answered above"),
         Request::Check => run::all(&project, &steps::check(), run::Summary::Line),
         Request::Test => run::all(&project, &steps::test(), run::Summary::Table),
+        Request::Counts { bless } => run::all(&project, &steps::counts(bless), run::Summary::Line),
         Request::Fuzz(request) => fuzz::run(&project, &request),
         Request::Mutants(arguments) => mutants::run(&project, &arguments),
     }
@@ -125,10 +130,12 @@ fn parse(arguments: &[String]) -> Result<Request, String> {
         "--help" | "-h" | "help" => Ok(Request::Help),
         "check" => nothing_more("check", rest).map(|()| Request::Check),
         "test" => nothing_more("test", rest).map(|()| Request::Test),
+        "counts" => counts::parse(rest).map(|bless| Request::Counts { bless }),
         "fuzz" => fuzz::Request::parse(rest).map(Request::Fuzz),
         "mutants" => Ok(Request::Mutants(rest.to_vec())),
         other => Err(format!(
-            "There is no command `{other}`: the commands are check, test, fuzz and mutants (see cargo xtask --help)."
+            "There is no command `{other}`: the commands are check, test, counts, fuzz and mutants \
+             (see cargo xtask --help)."
         )),
     }
 }
@@ -159,6 +166,7 @@ mod tests {
     fn commands_are_recognised() {
         assert_eq!(parse(&words("check")), Ok(Request::Check));
         assert_eq!(parse(&words("test")), Ok(Request::Test));
+        assert_eq!(parse(&words("counts --bless")), Ok(Request::Counts { bless: true }));
         assert_eq!(parse(&words("mutants --help")), Ok(Request::Mutants(words("--help"))));
     }
 

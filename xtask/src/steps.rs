@@ -5,6 +5,7 @@
 //! Never: runs anything; that is `run`.
 
 use crate::check::{advisories, arrows, licences, links, names, purity, sizes, words};
+use crate::counts;
 use crate::project::{Fault, Project};
 use crate::run::Verdict;
 use crate::tools;
@@ -42,6 +43,8 @@ pub enum Work {
 
 const BENCH_DATA: Needs = Needs::Variable("CONSORT_BENCH_DATA");
 
+const VALGRIND: Step = look("valgrind", tools::set_up_valgrind);
+
 /// Before every push.
 const CHECK: &[Step] = &[
     look("tools", tools::set_up),
@@ -64,6 +67,8 @@ const TEST: &[Step] = &[
     look("browser", tools::set_up_browser),
     loud("test", Needs::Nothing, &["test", "--workspace"]),
     loud("scenarios", Needs::Nothing, &["run", "--release", "-p", "consort", "--", "scenario", "scenarios"]),
+    VALGRIND,
+    look("counts", counts::look),
     // Shown, not judged: how fast a daemon is depends on who else uses the machine.
     loud(
         "scale figures",
@@ -114,6 +119,11 @@ pub fn check() -> Vec<Step> {
 /// The steps of `cargo xtask test`.
 pub fn test() -> Vec<Step> {
     [CHECK, TEST].concat()
+}
+
+/// The steps of `cargo xtask counts`.
+pub fn counts(bless: bool) -> Vec<Step> {
+    vec![VALGRIND, if bless { look("bless", counts::bless) } else { look("counts", counts::look) }]
 }
 
 const fn look(name: &'static str, work: fn(&Project) -> Result<Verdict, Fault>) -> Step {

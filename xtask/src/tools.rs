@@ -1,4 +1,4 @@
-//! What a fresh machine may lack: parts of the toolchain, Slurm, and a browser.
+//! What a fresh machine may lack: parts of the toolchain, Slurm, a browser, and valgrind.
 //!
 //! For: rustfmt and clippy are there before the first step that needs them, a real Slurm and a real browser before the
 //! first test that starts one.
@@ -69,6 +69,13 @@ const BROWSER: Need = Need {
     who: "the page of a report",
 };
 
+const VALGRIND: Need = Need {
+    what: "a counter of instructions",
+    programs: &["valgrind"],
+    packages: &["valgrind"],
+    who: "what a decision costs",
+};
+
 /// The services of its packages do not get in the way: without a configuration in its usual place Slurm does not start,
 /// and the tests have a `munged` of their own.
 pub fn set_up_slurm(project: &Project) -> Result<Verdict, Fault> {
@@ -81,6 +88,11 @@ pub fn set_up_browser(project: &Project) -> Result<Verdict, Fault> {
         Some(_) => Ok(Verdict::Pass(Vec::new())),
         None => Ok(BROWSER.set_up(project)),
     }
+}
+
+/// Callgrind is one of its tools.
+pub fn set_up_valgrind(project: &Project) -> Result<Verdict, Fault> {
+    Ok(VALGRIND.set_up(project))
 }
 
 impl Need {

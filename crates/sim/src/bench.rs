@@ -14,6 +14,8 @@ use crate::workload::ReadError;
 use std::fmt;
 use std::path::PathBuf;
 
+pub use scale::count;
+
 /// What to run.
 pub struct Request {
     /// Which benchmark.

@@ -3,6 +3,8 @@
 //! The definition, all of it from seed 1: N nodes with 8 devices, four kinds, racks of 16 nodes, blocks of 8 racks; 300
 //! classes of requests from 50 tenants at three priorities; the fair order and best fit, nothing taken back. A request of
 //! up to 8 devices is one member that has them all on one node; a wider one has members of 8. Times are CPU time.
+//!
+//! Instructions are counted over the same code: callgrind counts while `counted` runs and `count` says which part is over.
 
 mod stream;
 
@@ -48,7 +50,7 @@ pub(super) fn run(cases: &[String], progress: &mut Progress<'_>) -> Result<Vec<R
     let mut rows: Vec<Row> = vec![];
     for case in cases {
         let nodes = case.parse().expect("one of the cases");
-        rows.push(row(nodes, progress));
+        rows.push(row(nodes, PAIRS, progress, &mut |_, _| {}));
     }
     let p99 = |rows: &[Row], case: &str| {
         rows.iter().find(|row| row.case == case).and_then(|row| row.figure("incremental_ms_p99"))
@@ -62,20 +64,36 @@ pub(super) fn run(cases: &[String], progress: &mut Progress<'_>) -> Result<Vec<R
     Ok(rows)
 }
 
-fn row(nodes: u32, progress: &mut Progress<'_>) -> Row {
+/// Hears that a part is over, and how often it did what it does.
+type Over<'a> = dyn FnMut(&str, u64) + 'a;
+
+/// One case with as many pairs as wanted, for whoever counts rather than times: `over` is called after each part.
+pub fn count(nodes: u32, pairs: u64, over: &mut Over<'_>) {
+    row(nodes, pairs, &mut |_, _, _| {}, over);
+}
+
+fn row(nodes: u32, pairs: u64, progress: &mut Progress<'_>, over: &mut Over<'_>) -> Row {
     let began = ThreadTime::now();
     let mut house = House::new(nodes);
-    house.fill_up();
-    house.queue(5 * nodes as usize);
-    let pairs = Column::of((0..PAIRS).map(|pair| {
+    counted(|| {
+        house.fill_up();
+        house.queue(5 * nodes as usize);
+    });
+    over("queue", house.stream.drawn);
+    let times = Column::of((0..pairs).map(|pair| {
         if pair.is_multiple_of(256) {
-            progress(&format!("plan-scale {nodes}"), pair, PAIRS);
+            progress(&format!("plan-scale {nodes}"), pair, pairs);
         }
         house.pair()
     }));
-    let (never, reason) = (house.never(), house.reason());
-    let (clone, recover) = (house.copies(), house.recover());
-    let cold = house.cold();
+    over("pairs", pairs);
+    let mut part = |name, (times, ms): (u64, f64)| {
+        over(name, times);
+        ms
+    };
+    let (never, reason) = (part("never", house.never()), part("reason", house.reason()));
+    let (clone, recover) = (part("clone", house.copies()), part("recover", house.recover()));
+    let cold = part("cold", house.cold());
     let mut report = Report::of("fair", SEED, &[]);
     report.jobs = house.stream.drawn;
     (report.plan_calls, report.events) = (house.plans, house.events);
@@ -83,13 +101,14 @@ fn row(nodes: u32, progress: &mut Progress<'_>) -> Row {
     (report.plan_cpu_ms_p50, report.plan_cpu_ms_p99) = (plans.at(0.5), plans.at(0.99));
     report.state_hash = house.scheduler.state_hash();
     drop(house);
-    let fill = fill(nodes);
+    let (decisions, time) = fill(nodes);
+    over("fill", decisions);
     (report.cpu_s, report.peak_rss_mib) = (began.elapsed().as_secs_f64(), peak_rss_mib());
     let mut more = vec![
         ("cold_ms", cold),
-        ("incremental_ms_p50", pairs.at(0.5)),
-        ("incremental_ms_p99", pairs.at(0.99)),
-        ("fill_decisions_per_s", fill),
+        ("incremental_ms_p50", times.at(0.5)),
+        ("incremental_ms_p99", times.at(0.99)),
+        ("fill_decisions_per_s", decisions as f64 / time * 1e3),
         ("never_ms", never),
         ("reason_ms", reason),
         ("clone_ms", clone),
@@ -115,16 +134,23 @@ fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
+/// What a part is about, and nothing around it. Callgrind knows it by its name, and two of them inside each other would
+/// switch its counter off again.
+#[inline(never)]
+fn counted<T>(what: impl FnOnce() -> T) -> T {
+    black_box(what())
+}
+
 /// CPU milliseconds of something, and what it gave.
 fn timed<T>(what: impl FnOnce() -> T) -> (f64, T) {
     let began = ThreadTime::now();
-    let result = black_box(what());
+    let result = counted(what);
     (ms(began.elapsed()), result)
 }
 
 /// The middle one of several tries.
-fn middle(tries: impl Iterator<Item = f64>) -> f64 {
-    Column::of(tries).at(0.5)
+fn middle(tries: u64, once: impl Fn() -> f64) -> f64 {
+    Column::of((0..tries).map(|_| once())).at(0.5)
 }
 
 /// A scheduler, what is submitted to it, and when what runs will end.
@@ -162,9 +188,11 @@ impl House {
 
     /// One plan, carried out at once. Returns how much it started.
     fn plan(&mut self) -> usize {
-        let (time, plan) = timed(|| self.scheduler.plan(self.now));
+        // Not `timed`: whoever plans here is counted as a whole.
+        let began = ThreadTime::now();
+        let plan = self.scheduler.plan(self.now);
+        self.plan_ms.push(ms(began.elapsed()));
         self.plans += 1;
-        self.plan_ms.push(time);
         let starts = plan.moves.len();
         if !plan.is_empty() {
             self.events += 1;
@@ -215,19 +243,20 @@ impl House {
         .0
     }
 
-    /// Jobs that no cluster of this make could hold: too many, too close together. The slowest answer counts.
-    fn never(&self) -> f64 {
+    /// Jobs that no cluster of this make could hold: too many, too close together. How many answers, and the slowest.
+    fn never(&self) -> (u64, f64) {
         let refusal = |spec: &Arc<JobSpec>| {
             let answer = timed(|| self.scheduler.accept(self.now, Input::Submit(spec.clone())));
             assert!(matches!(&answer.1, Err(refusal) if refusal.rule == Rule::NeverFits), "{:?}", answer.1);
             answer.0
         };
         let jobs = self.stream.hopeless();
-        jobs.iter().map(|spec| middle((0..11).map(|_| refusal(spec)))).fold(0.0, f64::max)
+        let slowest = jobs.iter().map(|spec| middle(11, || refusal(spec))).fold(0.0, f64::max);
+        (11 * jobs.len() as u64, slowest)
     }
 
-    /// Why a job waits, for jobs from everywhere in the queue. The slowest answer counts.
-    fn reason(&self) -> f64 {
+    /// Why a job waits, for jobs from everywhere in the queue. How many answers, and the slowest.
+    fn reason(&self) -> (u64, f64) {
         let waiting: Vec<JobId> = self.scheduler.view().waiting().map(|ask| ask.job).collect();
         let asked = waiting.iter().step_by((waiting.len() / 32).max(1));
         let answer = |&job: &JobId| {
@@ -236,15 +265,15 @@ impl House {
             assert!(matches!(told, Reason::NoRoom { .. }), "{told}");
             time
         };
-        asked.map(|job| middle((0..3).map(|_| answer(job)))).fold(0.0, f64::max)
+        (3 * asked.len() as u64, asked.map(|job| middle(3, || answer(job))).fold(0.0, f64::max))
     }
 
-    fn copies(&self) -> f64 {
-        middle((0..11).map(|_| timed(|| self.scheduler.clone()).0))
+    fn copies(&self) -> (u64, f64) {
+        (11, middle(11, || timed(|| self.scheduler.clone()).0))
     }
 
     /// A snapshot as the daemon writes it, and a scheduler that goes on from it.
-    fn recover(&self) -> f64 {
+    fn recover(&self) -> (u64, f64) {
         let hash = self.scheduler.state_hash();
         let once = || {
             let saved = self.scheduler.save();
@@ -255,11 +284,11 @@ impl House {
             assert_eq!(saved.state_hash(), hash);
             Scheduler::restore(policy(), Capabilities::default(), saved)
         };
-        middle((0..3).map(|_| timed(once).0))
+        (3, middle(3, || timed(once).0))
     }
 
     /// Everything that holds a device of one node in twenty ends; then one plan with nothing remembered.
-    fn cold(&mut self) -> f64 {
+    fn cold(&mut self) -> (u64, f64) {
         let view = self.scheduler.view();
         let is_freed = |grant: &Grant| view.locate(grant.device).0.0.is_multiple_of(20);
         let holders = view.granted().filter_map(|ask| view.ask(ask));
@@ -271,12 +300,12 @@ impl House {
             self.scheduler.plan(self.now)
         });
         assert!(!plan.is_empty(), "there is room for somebody");
-        time
+        (1, time)
     }
 }
 
-/// An empty cluster and as many jobs of one device, of any kind, as it has devices. Decisions of one plan a second.
-fn fill(nodes: u32) -> f64 {
+/// An empty cluster and as many jobs of one device, of any kind, as it has devices. Decisions of one plan, and its time.
+fn fill(nodes: u32) -> (u64, f64) {
     let mut house = House::new(nodes);
     for _ in 0..8 * nodes {
         let spec = house.stream.draw_single();
@@ -284,5 +313,5 @@ fn fill(nodes: u32) -> f64 {
     }
     let (time, plan) = timed(|| house.scheduler.plan(house.now));
     assert_eq!(plan.moves.len(), 8 * nodes as usize, "there is a device for everybody");
-    plan.moves.len() as f64 / time * 1e3
+    (plan.moves.len() as u64, time)
 }
