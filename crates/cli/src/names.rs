@@ -11,6 +11,10 @@ pub fn policy(name: &str) -> Result<Stock, Failure> {
         }
         _ => {
             let name = name.split('/').next().unwrap_or(name);
+            if stock::PLACES.iter().any(|place| place.name == name) {
+                let remedy = format!("write it behind one, as in fifo/{name}");
+                return Failure::request(format_args!("`{name}` is a placement and no policy"), remedy);
+            }
             unknown("policy", name, stock::ALL.iter().map(|stock| &*stock.name))
         }
     })

@@ -201,7 +201,8 @@ impl Scheduler {
     }
 
     fn kinds_remedy(&self) -> String {
-        let names: Vec<&str> = self.state.cluster.kinds.iter().map(|kind| kind.spec.name.as_str()).collect();
+        let names = self.state.cluster.kinds.iter().map(|kind| kind.spec.name.as_str());
+        let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
         if names.is_empty() {
             "declare a kind first".into()
         } else {

@@ -121,9 +121,9 @@ impl<'a> Draft<'a> {
         self.log.is_empty()
     }
 
-    /// Whether some node accounts for its host.
-    pub(crate) fn has_pools(&self) -> bool {
-        self.state.cluster.pools.is_some()
+    /// The kind of what nodes account for of their hosts, if some do.
+    pub(crate) fn pools(&self) -> Option<KindId> {
+        self.state.cluster.pools
     }
 
     /// Whether the draft starts it.
@@ -221,6 +221,9 @@ impl<'a> Draft<'a> {
         ask.class().roles.iter().enumerate().all(|(index, role)| {
             role.shapes.iter().any(|shape| {
                 let needs = u64::from(role.count.min) * u64::from(shape.devices) * u64::from(shape.share);
+                if needs == 0 {
+                    return false; // counting devices says nothing about seats
+                }
                 let only = self.free.nodes_having(&shape.features);
                 let is_enough = |kind: KindId| {
                     let free = self.free.total_on(kind, only.as_ref());

@@ -192,7 +192,8 @@ pub(crate) fn no_room<'a>(draft: &Draft<'a>, ask: &AskView<'a>) -> Reason {
     let (view, roles) = (draft.view(), draft.needs_by_role(ask));
     let kinds: BTreeSet<KindId> = roles.iter().flatten().map(|need| need.0).collect();
     let enough = draft.has_enough(ask, |role, kind| unavoidable(&roles, role, kind));
-    let mut ranks = holders(&view, draft, ask);
+    let hosted = ask.class().shapes().any(|shape| !shape.host.is_none());
+    let mut ranks = holders(&view, draft, ask, hosted && enough);
     ranks.sort_by_key(|&(until, id, _)| (until.is_none(), until, id));
     let told = ranks.iter().take(TOLD).filter_map(|&(until, id, devices)| {
         Some(Holder { name: view.ask(id)?.spec().name.clone(), devices, until })
@@ -208,7 +209,7 @@ pub(crate) fn no_room<'a>(draft: &Draft<'a>, ask: &AskView<'a>) -> Reason {
         foreign,
         ill,
         scattered: enough,
-        hosted: ask.class().shapes().any(|shape| !shape.host.is_none()),
+        hosted,
         holders,
         others,
     }
@@ -221,16 +222,19 @@ const TOLD: usize = 8;
 type Rank = (Option<Time>, AskId, u32);
 
 /// Everybody else who holds what an ask could use. Of very many, in a large cluster, and each is read from a place of its
-/// own: so it goes column by column, in loops so short that the machine fetches many of them at once.
-fn holders<'a>(view: &View<'a>, draft: &Draft<'a>, ask: &AskView<'a>) -> Vec<Rank> {
-    let could_use = draft.usable_by(ask);
+/// own: so it goes column by column, in loops so short that the machine fetches many of them at once. Where devices are
+/// not what is short, those count who hold a part of a host.
+fn holders<'a>(view: &View<'a>, draft: &Draft<'a>, ask: &AskView<'a>, of_hosts: bool) -> Vec<Rank> {
+    let usable = draft.usable_by(ask);
+    let could_use =
+        |device| if of_hosts { Some(view.kind_of(device)) == draft.pools() } else { usable(device) };
     let others = view.granted().filter(|id| *id != ask.id());
     let others: Vec<AskView<'a>> = others.filter_map(|id| view.ask(id)).collect();
     let grants: Vec<(Doing, &[Grant])> = others.iter().map(|other| (other.doing(), other.grants())).collect();
     let planned = grants.iter().filter(|(doing, _)| *doing == Doing::Planned);
     let promised: BTreeSet<DeviceId> =
         planned.flat_map(|(_, grants)| grants.iter()).map(|grant| grant.device).collect();
-    let is_simple = !ask.class().is_featured() && !draft.has_pools();
+    let is_simple = !ask.class().is_featured() && draft.pools().is_none();
     let counts = others.iter().zip(&grants).map(|(other, &(doing, grants))| {
         // All members of a role have devices of one kind.
         if other.fills().len() == 1 && is_simple && doing != Doing::Releasing {

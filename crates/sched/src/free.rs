@@ -36,7 +36,7 @@ struct Growth {
     clock: u64,
     kinds: Vec<u64>,
     /// By node: rises whenever anything about it changes at all, if only in a draft.
-    nodes: Vec<u32>,
+    nodes: Vec<u64>,
 }
 
 /// When something changed is no part of what is free.
@@ -263,7 +263,7 @@ impl Free {
 
     /// Takes a grant out of what is free, if it fits.
     pub(crate) fn take(&mut self, cluster: &Cluster, grant: &Grant) -> bool {
-        let (share, memory) = self.devices[grant.device.index()];
+        let Some(&(share, memory)) = self.devices.get(grant.device.index()) else { return false };
         let left = (share - i32::from(grant.share), memory - grant.memory_bytes as i64);
         let fits = left.0 >= 0 && left.1 >= 0;
         if fits {
@@ -306,7 +306,7 @@ impl Free {
     }
 
     /// A number that differs whenever anything about a node does.
-    pub(crate) fn version(&self, node: NodeId) -> u32 {
+    pub(crate) fn version(&self, node: NodeId) -> u64 {
         self.growth.nodes[node.index()]
     }
 

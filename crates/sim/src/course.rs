@@ -202,8 +202,18 @@ impl Course {
         let tenant = self.tenant(ask.tenant(), scheduler);
         let mut stay = None;
         if let Ok(stays) = &mut self.stays {
-            let mut devices: Vec<(DeviceId, u16)> =
-                ask.grants().iter().map(|grant| (grant.device, grant.share)).collect();
+            // Counted node by node, without what stands between two nodes for a host.
+            let view = scheduler.view();
+            let firsts: Vec<u32> = view
+                .nodes()
+                .scan(0, |first, node| Some(std::mem::replace(first, *first + node.devices)))
+                .collect();
+            let counted = |grant: &Grant| {
+                let (node, position) = view.locate(grant.device);
+                (DeviceId(firsts[node.index()] + position), grant.share)
+            };
+            let devices = ask.grants().iter().filter(|grant| !grant.is_of_host());
+            let mut devices: Vec<(DeviceId, u16)> = devices.map(counted).collect();
             devices.sort_unstable();
             stay = Some(stays.len());
             stays.push(Stay {

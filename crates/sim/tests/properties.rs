@@ -288,4 +288,4 @@ const PINNED: [&str; 8] = [
     "las 7a64cd7dd6f92abf",
     "deadline 2142fbd614c3411e",
 ];
-const PINNED_HISTORY: &str = "74fc933dfaa695d5";
+const PINNED_HISTORY: &str = "fb7565a16bd096c7";

@@ -163,7 +163,10 @@ impl Reason {
                     (true, true) => f.write_str(" but not together with the rest")?,
                 }
                 for holder in holders.iter().take(3) {
-                    write!(f, ", {} held by {}", holder.devices, holder.name)?;
+                    match *scattered && *hosted {
+                        true => write!(f, ", host shared with {}", holder.name)?,
+                        false => write!(f, ", {} held by {}", holder.devices, holder.name)?,
+                    }
                     match (holder.until, now) {
                         (None, _) => {}
                         (Some(until), None) => write!(f, " until about {until}")?,

@@ -83,7 +83,7 @@ impl Layout {
         }
         let (mut nodes, mut seats): (Vec<String>, Vec<Seat>) = (vec![], vec![]);
         let mut needs: Vec<Need> = vec![];
-        let mut grants = placement.grants.iter();
+        let mut grants = placement.devices();
         for (index, (role, fill)) in stage.roles.iter().zip(&placement.fills).enumerate() {
             let shape = role.shapes.get(usize::from(fill.shape));
             let shape = shape.ok_or_else(|| format!("role {} has no shape {}", role.name, fill.shape))?;

@@ -82,7 +82,7 @@ impl<'a> Team<'a> {
             return Err(Misfit(format!("the stage has {roles} roles, the placement {fills}")));
         }
         let mut workers = Vec::new();
-        let mut grants = placement.grants.iter();
+        let mut grants = placement.devices();
         for (index, (role, fill)) in stage.roles.iter().zip(&placement.fills).enumerate() {
             let shape = role.shapes.get(usize::from(fill.shape));
             let shape =

@@ -111,12 +111,9 @@ impl Scheduler {
         let subject = format!(
             "{who} asks for a gang of {asked} on {wanted}{each}{beside}{within}{nodes}, this cluster could hold {most}"
         );
-        let total: u32 = cluster
-            .kind_ids()
-            .map(|kind| cluster.kinds[kind.index()].sizes.iter().map(|(s, n)| s * n).sum::<u32>())
-            .sum();
         let remedy = match most {
-            0 if total == 0 => "add nodes first".into(),
+            0 if cluster.nodes.is_empty() => "add nodes first".into(),
+            0 if !shape.host.is_none() => format!("nothing of the sort fits; {}", largest_host(cluster)),
             0 => format!("nothing of the sort fits; {}", self.inventory()),
             most => format!("ask for {most} or fewer"),
         };
@@ -154,6 +151,14 @@ impl Scheduler {
         let counts: Vec<u32> = class.roles.iter().map(|role| role.count.min).collect();
         draft.room_for(&Consolidated, class, &counts, tenant).is_some()
     }
+}
+
+/// What there is of hosts, for people.
+fn largest_host(cluster: &Cluster) -> String {
+    let hosts = || cluster.nodes.iter().map(|node| node.spec.host);
+    let cpu_milli = hosts().map(|host| host.cpu_milli).max().unwrap_or(0);
+    let memory_bytes = hosts().map(|host| host.memory_bytes).max().unwrap_or(0);
+    format!("nodes have up to {}", host_words(&Host { cpu_milli, memory_bytes }))
 }
 
 /// How many members of a shape fit on how many of the nodes that would do, whatever their health.

@@ -215,6 +215,14 @@ impl Scheduler {
                 let subject = format!("{who} wants to be within one {level}, which is no level or link here");
                 return refuse(Rule::UnknownName, subject, format!("levels are {}", names.join(", ")));
             }
+            let level = |name: &Option<String>| name.as_ref().and_then(|name| self.state.cluster.level(name));
+            if let (Some(within), Some(prefer)) = (&shape.within, &shape.prefer)
+                && level(&shape.prefer) <= level(&shape.within)
+            {
+                let subject =
+                    format!("{who} insists on one {within} and prefers one {prefer}, which is no closer");
+                return refuse(Rule::Malformed, subject, "prefer something closer, or leave it out");
+            }
             features(who, &shape.features)?;
             if let Some(name) = shape.features.iter().find(|name| !self.is_feature(name)) {
                 return refuse(

@@ -68,22 +68,35 @@ impl Draft<'_> {
     /// Fills the roles that `placement` does not fill yet.
     fn fill_roles(&mut self, search: &mut Search<'_>, placement: &mut Placement) -> bool {
         let role = &search.class.roles[placement.fills.len()];
-        let mut weighed: Vec<(i64, Way, Vec<Grant>)> = vec![];
+        let mut weighed: Vec<Weighed> = vec![];
         for way in ways(role, &self.state.cluster) {
             if search.tries == 0 {
                 break;
             }
-            search.tries -= 1;
+            // With one role there is nothing to come back to, and every way is tried once.
+            search.tries -= u32::from(search.class.roles.len() > 1);
             let count = search.counts[placement.fills.len()];
             let Some((grants, cost)) = self.room_on(search, role, &way, count) else { continue };
             if let Some(cost) = cost {
-                weighed.push((cost, way, grants));
-            } else if self.take_way(search, placement, &way, grants) {
+                weighed.push(((way.is_second, cost), way, grants));
+            } else if self.take_cheapest(search, placement, &mut weighed)
+                || self.take_way(search, placement, &way, grants)
+            {
                 return true;
             }
         }
-        weighed.sort_by_key(|(cost, ..)| *cost);
-        weighed.into_iter().any(|(_, way, grants)| self.take_way(search, placement, &way, grants))
+        self.take_cheapest(search, placement, &mut weighed)
+    }
+
+    /// Fills the next role in one of these ways: as close as preferred first, and then what costs least.
+    fn take_cheapest(
+        &mut self,
+        search: &mut Search<'_>,
+        placement: &mut Placement,
+        weighed: &mut Vec<Weighed>,
+    ) -> bool {
+        weighed.sort_by_key(|(weight, ..)| *weight);
+        weighed.drain(..).any(|(_, way, grants)| self.take_way(search, placement, &way, grants))
     }
 
     /// Fills the next role this way, and the roles behind it somehow.
@@ -153,7 +166,12 @@ struct Way {
     shape: usize,
     kind: KindId,
     within: Option<Level>,
+    /// Something closer was preferred.
+    is_second: bool,
 }
+
+/// What a way costs, the way, and what it takes.
+type Weighed = ((bool, i64), Way, Vec<Grant>);
 
 /// All of them, the most wanted first: shape by shape, and for each on all kinds as close as preferred before as close as
 /// must be.
@@ -161,8 +179,10 @@ fn ways(role: &ClassRole, cluster: &Cluster) -> impl Iterator<Item = Way> {
     role.shapes.iter().enumerate().flat_map(move |(index, shape)| {
         let preferred = shape.prefer.filter(|&level| Some(level) > shape.within);
         let levels = preferred.map(Some).into_iter().chain([shape.within]);
-        levels
-            .flat_map(move |within| shape.kinds(cluster).map(move |kind| Way { shape: index, kind, within }))
+        levels.flat_map(move |within| {
+            let is_second = preferred.is_some() && within == shape.within;
+            shape.kinds(cluster).map(move |kind| Way { shape: index, kind, within, is_second })
+        })
     })
 }
 

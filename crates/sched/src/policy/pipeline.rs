@@ -87,9 +87,9 @@ impl Pipeline {
     fn pass(&self, draft: &mut Draft<'_>) -> Vec<AskId> {
         let (view, order) = (draft.view(), self.order.as_ref());
         draft.sync_lines(order);
-        let shut = match self.reclaim.is_empty() {
-            true => draft.shut_classes(|draft, class| self.has_room(draft, class)),
-            false => Shut::default(), // whoever takes back need not find room
+        let shut = match self.takes_back(draft) {
+            true => Shut::default(), // whoever takes back need not find room
+            false => draft.shut_classes(|draft, class| self.has_room(draft, class)),
         };
         let mut walk = draft.walk(order, shut);
         let (mut full, mut victims, mut heads) = (Full::default(), Victims::default(), vec![]);
@@ -131,10 +131,15 @@ impl Pipeline {
         heads
     }
 
+    /// Whether somebody without room may get some from others, by these rules and in this world.
+    fn takes_back(&self, draft: &Draft<'_>) -> bool {
+        !self.reclaim.is_empty() && draft.capabilities().preempts
+    }
+
     /// Whether an ask that could not start would not have started on anybody's account, so that none of its class will in
     /// this pass.
     fn is_full_for_all(&self, draft: &mut Draft<'_>, ask: &AskView<'_>) -> bool {
-        self.reclaim.is_empty()
+        !self.takes_back(draft)
             && is_steady(ask.class())
             && !(draft.is_limited(ask.tenant()) && self.has_room(draft, ask.class()))
     }
@@ -148,7 +153,7 @@ impl Pipeline {
     fn try_start(&self, draft: &mut Draft<'_>, ask: &AskView<'_>, key: Key, victims: &mut Victims) -> bool {
         match self.find(draft, ask) {
             Some(placement) => draft.start(ask.id(), placement).is_ok(),
-            None if self.reclaim.is_empty() => false,
+            None if !self.takes_back(draft) => false,
             None => self.take_back(draft, ask, key, victims),
         }
     }

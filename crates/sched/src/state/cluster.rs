@@ -319,7 +319,7 @@ impl Cluster {
 
     fn enter_pools(&mut self) -> KindId {
         *self.pools.get_or_insert_with(|| {
-            let spec = KindSpec { by_name: true, ..KindSpec::named("host") };
+            let spec = KindSpec { by_name: true, ..KindSpec::named("") };
             self.kinds.push(Kind { spec, sizes: BTreeMap::new() });
             KindId(self.kinds.len() as u32 - 1)
         })

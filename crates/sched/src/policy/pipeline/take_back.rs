@@ -63,15 +63,18 @@ impl Pipeline {
         let cause = StopCause::Preempted { by: ask.id() };
         let needs = draft.least_needs(ask);
         let is_featured = ask.class().is_featured();
+        let is_hosted = ask.class().shapes().any(|shape| !shape.host.is_none());
         let is_near = |draft: &Draft<'_>, victim: AskId| {
             let held = draft.view().ask(victim).map_or(&[][..], |victim| victim.grants());
-            held.iter().any(|grant| draft.could_use(ask, grant.device))
+            held.iter().any(|grant| draft.could_use(ask, grant.device) || (is_hosted && grant.is_of_host()))
         };
         let begin = draft.mark();
         let mut taken: Vec<AskId> = vec![];
         let mut placement = None;
         for victim in victims.of(self, draft) {
-            let is_useful = needs.iter().any(|(kind, _)| victim.kinds.contains(kind))
+            let has_some = |kind: &KindId| victim.kinds.contains(kind);
+            let is_useful = (needs.iter().any(|(kind, _)| has_some(kind))
+                || (is_hosted && draft.pools().is_some_and(|pools| has_some(&pools))))
                 && !draft.stops(victim.id)
                 && (!is_featured || is_near(draft, victim.id));
             let is_entitled = is_useful && self.may_take(draft, (ask.id(), key), (victim.id, victim.key));

@@ -43,7 +43,7 @@ struct Note {
     /// By kind: the nodes that have it; those that account for their host under the kind of the pools.
     nodes: Vec<Vec<NodeId>>,
     /// By node: its fragments.
-    fragments: Vec<(u32, i64)>,
+    fragments: Vec<(u64, i64)>,
     /// By request, and by position among the nodes of its kind.
     rows: BTreeMap<Request, Vec<Cell>>,
 }
@@ -54,7 +54,7 @@ type Request = (KindId, u32, u16, u64, Host);
 #[derive(Clone, Copy, Default)]
 struct Cell {
     /// Of the node, when this was found out; none is 0.
-    version: u32,
+    version: u64,
     weight: Option<Weight>,
 }
 

@@ -20,14 +20,16 @@ impl Place for Spread {
         match need.within {
             Some(Level::Node | Level::Island) => need.on_one_node(),
             Some(Level::Domain(level)) => {
-                need.domains(level).into_iter().rev().find_map(|domain| {
-                    deal(need, need.cluster.domains[domain as usize].nodes.iter().copied())
-                })
+                let mut domains = need.domains(level);
+                domains.sort_by_key(|&domain| (Reverse(need.in_domain(domain)), domain));
+                let nodes = |domain: u32| need.cluster.domains[domain as usize].nodes.iter().copied();
+                domains.into_iter().find_map(|domain| deal(need, nodes(domain)))
             }
             None => {
                 // As many nodes as could matter: one for each member, and more only if these do not hold all.
                 let sizes = (need.devices..=need.most()).rev();
-                let mut nodes = sizes.flat_map(|free| need.nodes_with(free));
+                let nodes = sizes.flat_map(|free| need.nodes_with(free));
+                let mut nodes = nodes.filter(|&node| need.on_node(node) >= need.devices);
                 let few: Vec<NodeId> = nodes.by_ref().take(need.count as usize).collect();
                 deal(need, few.iter().copied()).or_else(|| deal(need, few.into_iter().chain(nodes)))
             }
