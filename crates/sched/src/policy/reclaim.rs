@@ -15,7 +15,7 @@ pub use priority::Priority;
 use super::order::Key;
 use crate::draft::Draft;
 use crate::view::AskView;
-use consort_types::AskId;
+use consort_types::{AskId, Qos};
 
 /// Whether a queue is served no later than another. Nobody takes from a queue that is served before their own: it would
 /// only be given back.
@@ -24,9 +24,31 @@ fn is_served_first(draft: &Draft<'_>, claimant: &AskView<'_>, victim: &AskView<'
     priority(claimant) >= priority(victim)
 }
 
+/// The weakest claims among some who could be stopped; they need not be one and the same.
+#[derive(Clone, Copy, Debug)]
+pub struct Weakest {
+    /// The lowest class, and within classes the lowest priority.
+    pub claim: (Qos, i32),
+    /// The highest level of the order.
+    pub level: i64,
+}
+
+impl Weakest {
+    /// The weaker of two.
+    pub(crate) fn and(self, other: Weakest) -> Weakest {
+        Weakest { claim: self.claim.min(other.claim), level: self.level.max(other.level) }
+    }
+}
+
 /// A rule of entitlement. It must be a strict order on claims (if `a` may take from `b`, then `b`, put back in the
 /// queue, may not take from `a`), or preemption would not terminate.
 pub trait Reclaim: Send + Sync {
+    /// Whether there may be anybody from whom `claimant` may take, going by the weakest of those who hold what it could
+    /// use. Saves looking at all of them; where it says no, `may_take` would say no to each.
+    fn could_take(&self, _draft: &Draft<'_>, _claimant: (AskId, Key), _weakest: &Weakest) -> bool {
+        true
+    }
+
     /// Whether `claimant` may take what `victim` holds, as things stand in the draft.
     fn may_take(&self, draft: &Draft<'_>, claimant: (AskId, Key), victim: (AskId, Key)) -> bool;
 }

@@ -3,6 +3,7 @@
 use super::Pipeline;
 use crate::draft::Draft;
 use crate::policy::Key;
+use crate::policy::reclaim::Weakest;
 use crate::view::{AskView, Doing};
 use consort_types::*;
 use std::cmp::Reverse;
@@ -10,7 +11,14 @@ use std::cmp::Reverse;
 /// Everybody who could be stopped, weakest claim first, and of equal claims the one that has run least, since it loses
 /// least. Made once in a pass, when somebody first asks.
 #[derive(Default)]
-pub(super) struct Victims(Option<Vec<Victim>>);
+pub(super) struct Victims(Option<Found>);
+
+#[derive(Default)]
+struct Found {
+    all: Vec<Victim>,
+    /// By kind: the weakest of those who hold some of it.
+    weakest: Vec<Option<Weakest>>,
+}
 
 #[derive(Clone)]
 struct Victim {
@@ -21,9 +29,10 @@ struct Victim {
 }
 
 impl Victims {
-    fn of(&mut self, pipeline: &Pipeline, draft: &Draft<'_>) -> &[Victim] {
+    fn of(&mut self, pipeline: &Pipeline, draft: &Draft<'_>) -> &Found {
         self.0.get_or_insert_with(|| {
             let view = draft.view();
+            let mut weakest: Vec<Option<Weakest>> = vec![];
             let mut victims: Vec<_> = view
                 .granted()
                 .filter_map(|id| view.ask(id))
@@ -37,13 +46,26 @@ impl Victims {
                         victim.grants().iter().map(|grant| view.kind_of(grant.device)).collect();
                     kinds.sort_unstable();
                     kinds.dedup();
+                    let this = Weakest { claim: (spec.qos, spec.priority), level: key.level };
+                    for kind in &kinds {
+                        weakest.resize(weakest.len().max(kind.index() + 1), None);
+                        let known = &mut weakest[kind.index()];
+                        *known = Some(known.map_or(this, |known| known.and(this)));
+                    }
                     let claim = (spec.qos, Reverse(key.level), spec.priority, Reverse(since), Reverse(id));
                     (claim, Victim { id, key, kinds })
                 })
                 .collect();
             victims.sort_unstable_by_key(|(claim, _)| *claim);
-            victims.into_iter().map(|(_, victim)| victim).collect()
+            Found { all: victims.into_iter().map(|(_, victim)| victim).collect(), weakest }
         })
+    }
+}
+
+impl Found {
+    /// The weakest of those who hold some of these kinds, if anybody does.
+    fn weakest_of(&self, kinds: impl Iterator<Item = KindId>) -> Option<Weakest> {
+        kinds.filter_map(|kind| *self.weakest.get(kind.index())?).reduce(Weakest::and)
     }
 }
 
@@ -68,10 +90,16 @@ impl Pipeline {
             let held = draft.view().ask(victim).map_or(&[][..], |victim| victim.grants());
             held.iter().any(|grant| draft.could_use(ask, grant.device) || (is_hosted && grant.is_of_host()))
         };
+        let victims = victims.of(self, draft);
+        let kinds = needs.iter().map(|(kind, _)| *kind).chain(draft.pools().filter(|_| is_hosted));
+        let Some(weakest) = victims.weakest_of(kinds) else { return false };
+        if !self.reclaim.iter().any(|rule| rule.could_take(draft, (ask.id(), key), &weakest)) {
+            return false;
+        }
         let begin = draft.mark();
         let mut taken: Vec<AskId> = vec![];
         let mut placement = None;
-        for victim in victims.of(self, draft) {
+        for victim in &victims.all {
             let has_some = |kind: &KindId| victim.kinds.contains(kind);
             let is_useful = (needs.iter().any(|(kind, _)| has_some(kind))
                 || (is_hosted && draft.pools().is_some_and(|pools| has_some(&pools))))

@@ -4,15 +4,21 @@
 //!
 //! Does badly with an order whose levels are noisy: every crossing costs a restart.
 
-use super::{Reclaim, is_served_first};
+use super::{Reclaim, Weakest, is_served_first};
 use crate::draft::Draft;
 use crate::policy::order::Key;
+use crate::view::AskView;
 use consort_types::{AskId, Qos};
 
 /// By the level of the order.
 pub struct Level;
 
 impl Reclaim for Level {
+    fn could_take(&self, draft: &Draft<'_>, claimant: (AskId, Key), weakest: &Weakest) -> bool {
+        let is_firm = |ask: AskView<'_>| ask.spec().qos != Qos::BestEffort;
+        draft.view().ask(claimant.0).is_some_and(is_firm) && claimant.1.level < weakest.level
+    }
+
     fn may_take(&self, draft: &Draft<'_>, claimant: (AskId, Key), victim: (AskId, Key)) -> bool {
         let view = draft.view();
         let (Some(first), Some(second)) = (view.ask(claimant.0), view.ask(victim.0)) else { return false };
