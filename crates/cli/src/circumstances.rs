@@ -55,7 +55,7 @@ impl Circumstances {
 
     /// A run under these circumstances.
     pub fn setup(&self, cluster: &Cluster, workload: &Workload, stock: &Stock, seed: u64) -> Setup {
-        let policy = stock.placed(self.place).policy();
+        let policy = stock.placed(self.place).seeded(seed);
         let capabilities = Capabilities { preempts: !self.no_preemption, ..Capabilities::default() };
         let delays = Delays { start: self.start_delay, stop: self.stop_delay, ..Delays::default() };
         let faults = Faults {

@@ -39,7 +39,7 @@ fn policy(seed: u64, reclaim: Vec<Box<dyn Reclaim>>) -> Arc<dyn Policy> {
         2 => Box::new(order::ShortestArea),
         _ => Box::new(order::Fair),
     };
-    let place = stock::PLACES[(seed / 5) as usize % stock::PLACES.len()].place();
+    let place = stock::PLACES[(seed / 5) as usize % stock::PLACES.len()].place(1);
     Arc::new(Pipeline { name: "tried".into(), order, size: Box::new(size::Widest), place, reclaim })
 }
 

@@ -172,7 +172,7 @@ impl History {
         let cluster = setting::cluster(&mut dice);
         let stock = dice.one_of(stock::ALL);
         let place = if dice.chance(0.5) { &stock::PLACES[0] } else { dice.one_of(stock::PLACES) };
-        let policy = stock.policy_with(place.place());
+        let policy = stock.policy_with(place.place(1));
         let (count, over) = (dice.whole(15, 50), *dice.one_of(&[30.0, 300.0, 3000.0]));
         let submissions: Arc<[Submission]> = jobs::submissions(&mut dice, &cluster, count, over).into();
         let world = VirtualWorld::new(&cluster, submissions)

@@ -90,3 +90,15 @@ fn wrong_requests() {
         .run("compare --cluster cluster.yaml --workload jobs.yaml --jobs 3")
         .refused(2, &["--workload", "--jobs", "exclude each other"]);
 }
+
+/// Where a placement throws dice, they are those of the seed.
+#[test]
+fn the_seed_reaches_random_placement() {
+    let folder = Folder::new();
+    folder.write("c.yaml", "nodes: [{name: 'n{}', count: 9, devices: {h200: 8}}]");
+    folder.write("j.yaml", "[{name: j, run: 1h, devices: 2, tasks: 12}]");
+    let run = "simulate --cluster c.yaml --workload j.yaml --policy fifo/random --json";
+    let hash = |seed: u32| folder.run(&format!("{run} --seed {seed}")).json()["state_hash"].clone();
+    assert_eq!(hash(1), hash(1));
+    assert_ne!(hash(1), hash(2));
+}

@@ -24,7 +24,12 @@ type Opinions = (Box<dyn Order>, Vec<Box<dyn Reclaim>>);
 impl Stock {
     /// Builds it.
     pub fn policy(&self) -> Arc<dyn Policy> {
-        self.policy_with(self.place.place())
+        self.seeded(1)
+    }
+
+    /// Builds it with other dice, where its placement throws some.
+    pub fn seeded(&self, seed: u64) -> Arc<dyn Policy> {
+        self.policy_with(self.place.place(seed))
     }
 
     /// The same, placed so unless its name already says how.
@@ -112,13 +117,13 @@ pub struct Placing {
     pub name: &'static str,
     /// One line for `consort policies`.
     pub about: &'static str,
-    make: fn() -> Box<dyn Place>,
+    make: fn(u64) -> Box<dyn Place>,
 }
 
 impl Placing {
-    /// Builds it.
-    pub fn place(&self) -> Box<dyn Place> {
-        (self.make)()
+    /// Builds it; the seed is for those that throw dice.
+    pub fn place(&self, seed: u64) -> Box<dyn Place> {
+        (self.make)(seed)
     }
 }
 
@@ -127,27 +132,27 @@ pub const PLACES: &[Placing] = &[
     Placing {
         name: "consolidated",
         about: "the smallest part of the topology that holds it, on as few nodes as possible",
-        make: || Box::new(place::Consolidated),
+        make: |_| Box::new(place::Consolidated),
     },
     Placing {
         name: "best-fit",
         about: "each member on the node with the fewest free devices that still holds it",
-        make: || Box::new(place::BestFit),
+        make: |_| Box::new(place::BestFit),
     },
     Placing {
         name: "spread",
         about: "members on as many nodes as there are, the emptiest first",
-        make: || Box::new(place::Spread),
+        make: |_| Box::new(place::Spread),
     },
     Placing {
         name: "fgd",
         about: "where the least becomes useless for what living jobs ask for (least growth of fragments)",
-        make: || Box::new(place::LeastFragments::default()),
+        make: |_| Box::new(place::LeastFragments::default()),
     },
     Placing {
         name: "random",
         about: "any node that has room; a baseline",
-        make: || Box::new(place::Random { seed: 1 }),
+        make: |seed| Box::new(place::Random { seed }),
     },
 ];
 
