@@ -26,6 +26,8 @@ pub struct Room {
 pub const ROOMS: &[Room] = &[
     pure("types", "consort-types", "crates/types", &[]),
     pure("parallel", "consort-parallel", "crates/parallel", &["types"]),
+    // Planners beside known answers; reads data and clocks, so it is not a part of the pure room.
+    edge("parallel-bench", "consort-parallel-bench", "crates/parallel/bench", &["parallel"]),
     edge("solve", "consort-solve", "crates/solve", &["types"]),
     pure("federated", "consort-federated", "crates/federated", &["types"]),
     edge("api", "consort-api", "crates/api", &["types"]),
@@ -46,7 +48,7 @@ pub const ROOMS: &[Room] = &[
         ..edge("slurm-fixture", "consort-slurm-fixture", "crates/adapters/slurm/fixture", &[])
     },
     edge("daemon", "consort-daemon", "crates/daemon", &["sched", "local", "slurm", "federated"]),
-    edge("cli", "consort", "crates/cli", &["learn", "report", "daemon"]),
+    edge("cli", "consort", "crates/cli", &["learn", "report", "daemon", "parallel-bench"]),
     // Leans on no room: the chores must run while a room does not build.
     edge("xtask", "xtask", "xtask", &[]),
 ];

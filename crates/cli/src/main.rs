@@ -10,6 +10,7 @@
 //! | read | for |
 //! |---|---|
 //! | [`simulate`], [`compare`], [`bench`], [`scenario`], [`policies`], [`completions`], [`version`] | one command each |
+//! | [`plan`] | plans inside one job |
 //! | [`live`] | commands that ask a server: work, the cluster, and the same for Slurm hands |
 //! | [`usage`] | what is said when the command line itself is wrong |
 //! | [`failure`] | exit codes and the sentences that go with them |
@@ -31,6 +32,7 @@ mod lost;
 mod names;
 mod numbers;
 mod page;
+mod plan;
 mod policies;
 mod progress;
 mod replay;
@@ -82,6 +84,9 @@ enum Command {
     Simulate(simulate::Args),
     /// Run the same workload under several policies, side by side
     Compare(compare::Args),
+    /// Plan inside one job: task graphs, pipelines, ranks, collectives, batches, synchronisation
+    #[command(subcommand)]
+    Plan(plan::Command),
     /// Run a public benchmark and put the result beside published figures
     Bench(bench::Args),
     /// Play plain-text stories and compare their endings with what is expected
@@ -115,6 +120,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Live(command) => live::dispatch(command),
         Command::Simulate(args) => simulate::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::Plan(command) => plan::dispatch(command),
         Command::Bench(args) => bench::run(&args),
         Command::Scenario(args) => scenario::run(&args),
         Command::Policies(args) => policies::run(&args),

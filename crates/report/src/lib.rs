@@ -9,6 +9,7 @@
 //! | [`Page`], [`Run`], [`Sheet`] | what the page is made of |
 //! | `page` | how it is put together; `page/style.css` is how it looks |
 //! | `chart/*` | one picture each |
+//! | [`picture`] | pictures that stand alone, about a plan inside one job |
 //! | `paper` | what the plotting crate draws on: shapes with class names, so that the style sheet has the last word on colours |
 //! | `axis` | where the marks of an axis are, and what they say |
 //! | `markup` | the one place where text becomes markup |
@@ -24,6 +25,7 @@ mod markup;
 pub mod numbers;
 mod page;
 mod paper;
+pub mod picture;
 mod sheet;
 
 pub use page::html;

@@ -1,0 +1,16 @@
+//! `dag-list`: HEFT, PEFT and our best on public task graphs, beside the proven optimum.
+
+use crate::{Progress, Row, Scenario};
+use consort_types::file::ReadError;
+use std::path::Path;
+
+/// The benchmark.
+pub const SCENARIO: Scenario = Scenario { name: "dag-list", about: "HEFT, PEFT and our best on public task graphs, beside the proven optimum", cases, run };
+
+fn cases(_data: &Path) -> Result<Vec<String>, ReadError> {
+    Ok(vec![])
+}
+
+fn run(_data: &Path, _cases: &[String], _hear: &mut Progress<'_>) -> Result<Vec<Row>, ReadError> {
+    Ok(vec![])
+}

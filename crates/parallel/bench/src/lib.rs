@@ -1,0 +1,74 @@
+//! Planners beside known answers: public inputs, what others found on them, and what it cost.
+//!
+//! One file for each benchmark. Cases are named as in the data and found there, so that further data is measured
+//! without a change here. Every row has the objective, the bound, the gap between them, and the CPU time of the planner
+//! alone: reading is not counted. What differs from a known answer, or takes longer than its bar, is a miss, in words.
+
+mod collective;
+mod compression;
+mod dag_list;
+mod data;
+mod pipe;
+mod placement;
+mod ranks;
+mod schedules;
+mod split;
+mod stragglers;
+
+use consort_types::file::ReadError;
+use std::path::Path;
+
+/// One line of the result.
+#[derive(Clone, Debug, Default)]
+pub struct Row {
+    /// As the data calls it.
+    pub case: String,
+    /// Figures in the order in which they are shown: `objective`, `bound`, `gap_pct`, `cpu_ms`, and what only this
+    /// benchmark has.
+    pub figures: Vec<(&'static str, f64)>,
+    /// What somebody else found.
+    pub anchor: Option<Anchor>,
+    /// Bars it misses, in words; empty when all is well.
+    pub misses: Vec<String>,
+    /// Whether there is a bar that it could miss, beside the anchor.
+    pub is_barred: bool,
+}
+
+/// Somebody else's figure for one of ours.
+#[derive(Clone, Debug)]
+pub struct Anchor {
+    /// Whose.
+    pub who: &'static str,
+    /// Our name of the figure.
+    pub metric: &'static str,
+    /// The figure.
+    pub value: f64,
+}
+
+/// A benchmark.
+pub struct Scenario {
+    /// What people type.
+    pub name: &'static str,
+    /// One line about it.
+    pub about: &'static str,
+    /// Its cases, in the order of the data.
+    pub cases: fn(&Path) -> Result<Vec<String>, ReadError>,
+    /// Runs these cases. What it hears about is what is being run, how many rows are done, and of how many.
+    pub run: fn(&Path, &[String], &mut Progress<'_>) -> Result<Vec<Row>, ReadError>,
+}
+
+/// Hears what is being run, how many rows are done, and of how many.
+pub type Progress<'a> = dyn FnMut(&str, u64, u64) + 'a;
+
+/// All benchmarks.
+pub const SCENARIOS: &[Scenario] = &[
+    dag_list::SCENARIO,
+    pipe::SCENARIO,
+    placement::SCENARIO,
+    schedules::SCENARIO,
+    collective::SCENARIO,
+    ranks::SCENARIO,
+    split::SCENARIO,
+    stragglers::SCENARIO,
+    compression::SCENARIO,
+];

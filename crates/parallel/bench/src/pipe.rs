@@ -1,0 +1,16 @@
+//! `pipe`: PipeDream's optimizer again, exactly and fast, and our own answer beside it.
+
+use crate::{Progress, Row, Scenario};
+use consort_types::file::ReadError;
+use std::path::Path;
+
+/// The benchmark.
+pub const SCENARIO: Scenario = Scenario { name: "pipe", about: "PipeDream's optimizer again, exactly and fast, and our own answer beside it", cases, run };
+
+fn cases(_data: &Path) -> Result<Vec<String>, ReadError> {
+    Ok(vec![])
+}
+
+fn run(_data: &Path, _cases: &[String], _hear: &mut Progress<'_>) -> Result<Vec<Row>, ReadError> {
+    Ok(vec![])
+}

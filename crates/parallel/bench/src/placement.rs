@@ -1,0 +1,16 @@
+//! `placement`: operators of networks on accelerators, beside the best contiguous split.
+
+use crate::{Progress, Row, Scenario};
+use consort_types::file::ReadError;
+use std::path::Path;
+
+/// The benchmark.
+pub const SCENARIO: Scenario = Scenario { name: "placement", about: "operators of networks on accelerators, beside the best contiguous split", cases, run };
+
+fn cases(_data: &Path) -> Result<Vec<String>, ReadError> {
+    Ok(vec![])
+}
+
+fn run(_data: &Path, _cases: &[String], _hear: &mut Progress<'_>) -> Result<Vec<Row>, ReadError> {
+    Ok(vec![])
+}

@@ -1,0 +1,16 @@
+//! `stragglers`: backup workers and local steps, beside exact expectations.
+
+use crate::{Progress, Row, Scenario};
+use consort_types::file::ReadError;
+use std::path::Path;
+
+/// The benchmark.
+pub const SCENARIO: Scenario = Scenario { name: "stragglers", about: "backup workers and local steps, beside exact expectations", cases, run };
+
+fn cases(_data: &Path) -> Result<Vec<String>, ReadError> {
+    Ok(vec![])
+}
+
+fn run(_data: &Path, _cases: &[String], _hear: &mut Progress<'_>) -> Result<Vec<Row>, ReadError> {
+    Ok(vec![])
+}

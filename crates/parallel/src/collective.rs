@@ -1,0 +1,1 @@
+//! What collectives cost on a fabric, and which algorithm to choose.

@@ -1,0 +1,1 @@
+//! A task graph on unlike devices.

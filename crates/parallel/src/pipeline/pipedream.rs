@@ -1,0 +1,1 @@
+//! The partition of PipeDream's optimizer, exactly and fast.

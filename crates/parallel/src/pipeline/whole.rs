@@ -1,0 +1,1 @@
+//! One search over partition, replication, schedule and memory, for unlike devices.

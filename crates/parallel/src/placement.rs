@@ -1,0 +1,1 @@
+//! Operators of a network on accelerators and processors.

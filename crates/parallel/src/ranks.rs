@@ -1,0 +1,1 @@
+//! The order of ranks that suits a fabric.

@@ -1,0 +1,1 @@
+//! A global batch over unlike devices.

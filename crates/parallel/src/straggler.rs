@@ -1,0 +1,1 @@
+//! Who holds up the others, why, and what to do about it.
