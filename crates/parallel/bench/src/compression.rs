@@ -5,7 +5,8 @@ use consort_types::file::ReadError;
 use std::path::Path;
 
 /// The benchmark.
-pub const SCENARIO: Scenario = Scenario { name: "compression", about: "compressed gradients, beside exact vectors", cases, run };
+pub const SCENARIO: Scenario =
+    Scenario { name: "compression", about: "compressed gradients, beside exact vectors", cases, run };
 
 fn cases(_data: &Path) -> Result<Vec<String>, ReadError> {
     Ok(vec![])

@@ -5,7 +5,12 @@ use consort_types::file::ReadError;
 use std::path::Path;
 
 /// The benchmark.
-pub const SCENARIO: Scenario = Scenario { name: "dag-list", about: "HEFT, PEFT and our best on public task graphs, beside the proven optimum", cases, run };
+pub const SCENARIO: Scenario = Scenario {
+    name: "dag-list",
+    about: "HEFT, PEFT and our best on public task graphs, beside the proven optimum",
+    cases,
+    run,
+};
 
 fn cases(_data: &Path) -> Result<Vec<String>, ReadError> {
     Ok(vec![])

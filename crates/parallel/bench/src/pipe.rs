@@ -5,7 +5,12 @@ use consort_types::file::ReadError;
 use std::path::Path;
 
 /// The benchmark.
-pub const SCENARIO: Scenario = Scenario { name: "pipe", about: "PipeDream's optimizer again, exactly and fast, and our own answer beside it", cases, run };
+pub const SCENARIO: Scenario = Scenario {
+    name: "pipe",
+    about: "PipeDream's optimizer again, exactly and fast, and our own answer beside it",
+    cases,
+    run,
+};
 
 fn cases(_data: &Path) -> Result<Vec<String>, ReadError> {
     Ok(vec![])

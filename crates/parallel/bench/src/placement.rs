@@ -5,7 +5,12 @@ use consort_types::file::ReadError;
 use std::path::Path;
 
 /// The benchmark.
-pub const SCENARIO: Scenario = Scenario { name: "placement", about: "operators of networks on accelerators, beside the best contiguous split", cases, run };
+pub const SCENARIO: Scenario = Scenario {
+    name: "placement",
+    about: "operators of networks on accelerators, beside the best contiguous split",
+    cases,
+    run,
+};
 
 fn cases(_data: &Path) -> Result<Vec<String>, ReadError> {
     Ok(vec![])

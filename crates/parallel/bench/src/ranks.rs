@@ -5,7 +5,8 @@ use consort_types::file::ReadError;
 use std::path::Path;
 
 /// The benchmark.
-pub const SCENARIO: Scenario = Scenario { name: "ranks", about: "the order of hosts in a ring, beside exhaustive search", cases, run };
+pub const SCENARIO: Scenario =
+    Scenario { name: "ranks", about: "the order of hosts in a ring, beside exhaustive search", cases, run };
 
 fn cases(_data: &Path) -> Result<Vec<String>, ReadError> {
     Ok(vec![])

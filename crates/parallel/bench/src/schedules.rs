@@ -5,7 +5,12 @@ use consort_types::file::ReadError;
 use std::path::Path;
 
 /// The benchmark.
-pub const SCENARIO: Scenario = Scenario { name: "schedules", about: "pipeline schedules, simulated, beside an exact reference", cases, run };
+pub const SCENARIO: Scenario = Scenario {
+    name: "schedules",
+    about: "pipeline schedules, simulated, beside an exact reference",
+    cases,
+    run,
+};
 
 fn cases(_data: &Path) -> Result<Vec<String>, ReadError> {
     Ok(vec![])

@@ -5,7 +5,12 @@ use consort_types::file::ReadError;
 use std::path::Path;
 
 /// The benchmark.
-pub const SCENARIO: Scenario = Scenario { name: "stragglers", about: "backup workers and local steps, beside exact expectations", cases, run };
+pub const SCENARIO: Scenario = Scenario {
+    name: "stragglers",
+    about: "backup workers and local steps, beside exact expectations",
+    cases,
+    run,
+};
 
 fn cases(_data: &Path) -> Result<Vec<String>, ReadError> {
     Ok(vec![])

@@ -34,12 +34,8 @@ pub fn read(text: &str) -> Result<Layers, ReadError> {
     let mut found = Layers::default();
     let mut index = std::collections::BTreeMap::new();
     for (number, line) in text.lines().enumerate() {
-        let fail = |message: String| ReadError {
-            file: String::new(),
-            line: number as u64 + 1,
-            column: 0,
-            message,
-        };
+        let fail =
+            |message: String| ReadError { file: String::new(), line: number as u64 + 1, column: 0, message };
         if line.trim().is_empty() {
             continue;
         }
