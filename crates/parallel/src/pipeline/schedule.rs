@@ -7,8 +7,11 @@
 //! | read | for |
 //! |---|---|
 //! | [`order`] | the orders as they were published: GPipe, 1F1B (PipeDream, DAPPLE), interleaved (Megatron), zero bubble |
+//! | [`fitted`] | an order found for parts that are unlike, within the memory of the published one |
 //! | [`play`], [`makespan`] | what an order comes to, exactly, by its dependencies alone |
 //! | [`bound`] | what no order can beat |
+//! | [`closed`] | the formulas of the papers, and where they hold |
+//! | [`csv`] | the orders as `torch.distributed.pipelining` reads them |
 //!
 //! **Promises.** The same pipe gives the same orders and the same times, to the last bit. An order is played in time
 //! linear in its actions. **Simplifies.** A link carries any number of messages at once, and a device computes as fast
@@ -16,11 +19,15 @@
 //! truth share a link are both told the delay of one.
 
 mod bounded;
+pub mod closed;
+pub mod csv;
+mod fitting;
 mod orders;
 mod played;
 mod refusal;
 
-pub use bounded::{bound, bound_on};
+pub use bounded::{bound, bound_by};
+pub use fitting::fitted;
 pub use orders::order;
 pub use played::{Played, Span, makespan, play};
 pub use refusal::Refusal;
@@ -207,3 +214,6 @@ impl fmt::Display for Action {
         write!(f, "{work} of part {} on microbatch {}", self.part, self.microbatch)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -20,7 +20,7 @@ pub fn bound(pipe: &Pipe) -> f64 {
     let on = |schedule: Schedule| {
         let device_of: Vec<usize> =
             (0..pipe.parts.len()).map(|part| schedule.device_of(part, pipe.devices)).collect();
-        bound_on(pipe, &device_of)
+        bound_by(pipe, &device_of).0
     };
     match chunks {
         2 => f64::min(on(Schedule::GPipe), on(Schedule::ZeroBubbleV)),
@@ -28,16 +28,32 @@ pub fn bound(pipe: &Pipe) -> f64 {
     }
 }
 
-/// The same where it is known on which device each part is. 0 for a pipe that is refused.
-pub fn bound_on(pipe: &Pipe, device_of: &[usize]) -> f64 {
+/// The same where it is known on which device each part is, and the argument behind it in a few words. 0 for a pipe that
+/// is refused.
+pub fn bound_by(pipe: &Pipe, device_of: &[usize]) -> (f64, String) {
     let chunks = pipe.parts.len().checked_div(pipe.devices).unwrap_or(0);
     let fits = device_of.len() == pipe.parts.len() && device_of.iter().all(|&device| device < pipe.devices);
     if pipe.check(chunks).is_err() || !fits {
-        return 0.0;
+        return (0.0, "not a pipe".to_string());
     }
     let paths = Paths::of(pipe, device_of);
-    let on_device = (0..pipe.devices).map(|device| paths.device_s(pipe, device_of, device));
-    on_device.chain([paths.whole_s]).fold(0.0, f64::max)
+    let mut most = (paths.whole_s, None);
+    for (device, [work, drain, turn]) in paths.devices_s(pipe, device_of).into_iter().enumerate() {
+        let arguments = [
+            (work, "all work of device"),
+            (drain, "forward and backward of device"),
+            (turn, "backward of device"),
+        ];
+        for (time_s, words) in arguments {
+            if time_s > most.0 {
+                most = (time_s, Some((words, device)));
+            }
+        }
+    }
+    match most {
+        (time_s, None) => (time_s, "path of one microbatch".to_string()),
+        (time_s, Some((words, device))) => (time_s, format!("{words} {device}")),
+    }
 }
 
 /// Ways through the network.
@@ -83,23 +99,45 @@ impl Paths {
         Paths { head_s, turn_s, tail_s, whole_s }
     }
 
-    /// What one device needs.
-    fn device_s(&self, pipe: &Pipe, device_of: &[usize], device: usize) -> f64 {
-        let mine = || (0..pipe.parts.len()).filter(|&part| device_of[part] == device);
-        let least = |times_s: &[f64]| mine().map(|part| times_s[part]).fold(f64::INFINITY, f64::min);
-        let (mut forward_s, mut backward_s, mut weight_s) = (0.0, 0.0, 0.0);
-        for part in mine() {
-            forward_s += pipe.parts[part].forward_s;
-            backward_s += pipe.parts[part].backward_s;
-            weight_s += pipe.parts[part].weight_s;
+    /// What each device needs: work, drain and turn.
+    fn devices_s(&self, pipe: &Pipe, device_of: &[usize]) -> Vec<[f64; 3]> {
+        let mut all = vec![Sums::default(); pipe.devices];
+        for (part, times) in pipe.parts.iter().enumerate() {
+            let sums = &mut all[device_of[part]];
+            sums.forward_s += times.forward_s;
+            sums.backward_s += times.backward_s;
+            sums.weight_s += times.weight_s;
+            sums.head_s = sums.head_s.min(self.head_s[part]);
+            sums.turn_s = sums.turn_s.min(self.turn_s[part]);
+            sums.tail_s = sums.tail_s.min(self.tail_s[part]);
         }
-        let (times, after_s) = (pipe.microbatches as f64, pipe.after_s[device]);
-        let work = least(&self.head_s) + times * (forward_s + backward_s + weight_s) + after_s;
-        let drain = least(&self.head_s) + times * (forward_s + backward_s) + least(&self.tail_s);
-        let turn = least(&self.turn_s) + times * (backward_s + weight_s) + after_s;
-        match mine().next() {
-            Some(_) => work.max(drain).max(turn),
-            None => 0.0,
-        }
+        let times = pipe.microbatches as f64;
+        let need = |(sums, after_s): (&Sums, &f64)| match sums.head_s.is_finite() {
+            true => [
+                sums.head_s + times * (sums.forward_s + sums.backward_s + sums.weight_s) + after_s,
+                sums.head_s + times * (sums.forward_s + sums.backward_s) + sums.tail_s,
+                sums.turn_s + times * (sums.backward_s + sums.weight_s) + after_s,
+            ],
+            false => [0.0; 3],
+        };
+        all.iter().zip(&pipe.after_s).map(need).collect()
+    }
+}
+
+/// What the parts of one device come to, and the shortest ways to and from them.
+#[derive(Clone)]
+struct Sums {
+    forward_s: f64,
+    backward_s: f64,
+    weight_s: f64,
+    head_s: f64,
+    turn_s: f64,
+    tail_s: f64,
+}
+
+impl Default for Sums {
+    fn default() -> Self {
+        let far_s = f64::INFINITY;
+        Sums { forward_s: 0.0, backward_s: 0.0, weight_s: 0.0, head_s: far_s, turn_s: far_s, tail_s: far_s }
     }
 }

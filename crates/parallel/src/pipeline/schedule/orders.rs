@@ -9,7 +9,8 @@
 //!   the last part share a device, and needs no more memory than 1F1B.
 //!
 //! Simplifies: the paper on zero bubble searches for an order with the times at hand; here are its drawn ones, for which
-//! the formulas hold. Does badly where parts are unlike.
+//! the formulas hold. Does badly where parts are unlike:
+//! see [`fitted`](super::fitted).
 
 use super::{Action, Pipe, Refusal, Schedule, Work};
 
