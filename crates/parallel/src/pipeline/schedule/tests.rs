@@ -176,7 +176,8 @@ fn orders_that_are_not_whole_are_refused() {
          never comes; move it behind"
     );
     assert_eq!(
-        played(|orders| drop(orders[1].remove(0))),
+        played(|orders| orders[1]
+            .retain(|action| *action != Action { work: Work::Forward, part: 1, microbatch: 0 })),
         "no device does the forward of part 1 on microbatch 0; add it"
     );
     assert_eq!(
