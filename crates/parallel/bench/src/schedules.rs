@@ -3,7 +3,8 @@
 //! Four sorts of rows. Those of the data, beside its makespan, bubble and formula. ZB-H2 and ZB-V for the same sizes,
 //! which the data does not have, beside their formulas where these are exact. `unlike`: parts of seeded, unlike times,
 //! where an order is fitted to them and may not be worse than the published one. `speed`: 64 devices and 512
-//! microbatches, where playing the order alone is timed and barred.
+//! microbatches, where playing the order alone is timed and barred. The bound is that of orders of the schedule's kind, in
+//! its memory; `any_bound` holds for any schedule.
 
 mod rows;
 

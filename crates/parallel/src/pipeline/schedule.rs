@@ -9,7 +9,7 @@
 //! | [`order`] | the orders as they were published: GPipe, 1F1B (PipeDream, DAPPLE), interleaved (Megatron), zero bubble |
 //! | [`fitted`] | an order found for parts that are unlike, within the memory of the published one |
 //! | [`play`], [`makespan`] | what an order comes to, exactly, by its dependencies alone |
-//! | [`bound`] | what no order can beat |
+//! | [`bound`], [`bound_within`] | what no order can beat, and no order of a schedule's kind |
 //! | [`closed`] | the formulas of the papers, and where they hold |
 //! | [`csv`] | the orders as `torch.distributed.pipelining` reads them |
 //!
@@ -24,9 +24,10 @@ pub mod csv;
 mod fitting;
 mod orders;
 mod played;
+mod polish;
 mod refusal;
 
-pub use bounded::{bound, bound_by};
+pub use bounded::{bound, bound_by, bound_within};
 pub use fitting::fitted;
 pub use orders::order;
 pub use played::{Played, Span, makespan, play};
@@ -37,6 +38,9 @@ use std::fmt;
 
 /// The most parts times microbatches that are planned at once.
 pub const MOST: usize = 2_000_000;
+
+/// The most devices in one pipeline.
+pub const MOST_DEVICES: usize = 4096;
 
 /// The longest time that is believed, in seconds: more is a mistake of units.
 pub const LONGEST_S: f64 = 1e12;
@@ -156,6 +160,9 @@ impl Pipe {
     fn check(&self, chunks: usize) -> Result<(), Refusal> {
         if self.devices == 0 || self.microbatches == 0 || chunks == 0 {
             return Err(Refusal::Nothing);
+        }
+        if self.devices > MOST_DEVICES {
+            return Err(Refusal::TooLong { devices: self.devices });
         }
         let parts = self.devices.saturating_mul(chunks);
         if parts.saturating_mul(self.microbatches) > MOST {

@@ -6,11 +6,15 @@
 //!   gradients of weights; and after its last backward, that microbatch goes back to the first part, one gradient of
 //!   weights follows there, and what is done afterwards;
 //! - **turn**: no backward of it can begin before one microbatch has gone to the end of the network and back; then come
-//!   all its backwards and gradients of weights, and what is done afterwards.
+//!   all its backwards and gradients of weights, and what is done afterwards;
+//! - **memory**, where that is limited: an activation is held at least while its microbatch goes to the end and back, and
+//!   only so many are held at once. Fewer at first and at last, since a device takes them up and lets them go one by one.
 //!
-//! And the **path** of one microbatch through everything. Holds for any order, split or not, in any memory. Does badly
-//! where memory forces waiting: 1F1B is far above it, since it may not run ahead.
+//! And the **path** of one microbatch through everything. [`bound`] and [`bound_by`] hold for any order, split or not, in
+//! any memory; [`bound_within`] for the orders of one schedule's kind. Does badly where several devices are about equally
+//! busy: each alone could be busy all the time, but not all of them.
 
+use super::closed::held;
 use super::{Pipe, Schedule};
 
 /// A bound below which no order of this pipe can end, whatever the schedule. With two parts on each device both ways to
@@ -37,12 +41,49 @@ pub fn bound_by(pipe: &Pipe, device_of: &[usize]) -> (f64, String) {
         return (0.0, "not a pipe".to_string());
     }
     let paths = Paths::of(pipe, device_of);
+    named(pipe, &paths, &paths.sums(pipe, device_of), &[])
+}
+
+/// The same for orders of this schedule's kind: parts on the devices where it puts them, the backward pass split only if
+/// it does so, and on no device more activations than in its published order.
+pub fn bound_within(schedule: Schedule, pipe: &Pipe) -> (f64, String) {
+    if pipe.check(schedule.chunks()).is_err() {
+        return (0.0, "not a pipe".to_string());
+    }
+    let mut kind = pipe.clone();
+    if !schedule.splits() {
+        for part in &mut kind.parts {
+            part.backward_s += part.weight_s;
+            part.weight_s = 0.0;
+        }
+    }
+    let device_of: Vec<usize> =
+        (0..kind.parts.len()).map(|part| schedule.device_of(part, kind.devices)).collect();
+    let paths = Paths::of(&kind, &device_of);
+    let sums = paths.sums(&kind, &device_of);
+    let memory = |(device, sums): (usize, &Sums)| {
+        let limit = held(schedule, kind.devices, kind.microbatches, device) as f64;
+        let let_go_s = if schedule.splits() { sums.least_weight_s } else { sums.least_backward_s };
+        let ramps_s = (sums.least_forward_s + let_go_s) * (limit - 1.0) / 2.0;
+        sums.head_s + kind.microbatches as f64 * sums.life_s / limit + ramps_s + kind.after_s[device]
+    };
+    let memory_s: Vec<f64> = sums.iter().enumerate().map(memory).collect();
+    named(&kind, &paths, &sums, &memory_s)
+}
+
+/// The largest of all arguments, and its name.
+fn named(pipe: &Pipe, paths: &Paths, sums: &[Sums], memory_s: &[f64]) -> (f64, String) {
     let mut most = (paths.whole_s, None);
-    for (device, [work, drain, turn]) in paths.devices_s(pipe, device_of).into_iter().enumerate() {
+    let times = pipe.microbatches as f64;
+    // A device without any part has no way to it, and no argument.
+    for (device, sums) in sums.iter().enumerate().filter(|(_, sums)| sums.head_s.is_finite()) {
+        let both_s = times * (sums.forward_s + sums.backward_s);
+        let after_s = pipe.after_s[device];
         let arguments = [
-            (work, "all work of device"),
-            (drain, "forward and backward of device"),
-            (turn, "backward of device"),
+            (sums.head_s + both_s + times * sums.weight_s + after_s, "all work of device"),
+            (sums.head_s + both_s + sums.tail_s, "forward and backward of device"),
+            (sums.turn_s + times * (sums.backward_s + sums.weight_s) + after_s, "backward of device"),
+            (memory_s.get(device).copied().unwrap_or(0.0), "memory of device"),
         ];
         for (time_s, words) in arguments {
             if time_s > most.0 {
@@ -99,28 +140,23 @@ impl Paths {
         Paths { head_s, turn_s, tail_s, whole_s }
     }
 
-    /// What each device needs: work, drain and turn.
-    fn devices_s(&self, pipe: &Pipe, device_of: &[usize]) -> Vec<[f64; 3]> {
-        let mut all = vec![Sums::default(); pipe.devices];
+    /// What the parts of each device come to.
+    fn sums(&self, pipe: &Pipe, device_of: &[usize]) -> Vec<Sums> {
+        let mut all = vec![Sums::none(); pipe.devices];
         for (part, times) in pipe.parts.iter().enumerate() {
             let sums = &mut all[device_of[part]];
             sums.forward_s += times.forward_s;
             sums.backward_s += times.backward_s;
             sums.weight_s += times.weight_s;
+            sums.least_forward_s = sums.least_forward_s.min(times.forward_s);
+            sums.least_backward_s = sums.least_backward_s.min(times.backward_s);
+            sums.least_weight_s = sums.least_weight_s.min(times.weight_s);
+            sums.life_s += self.turn_s[part] - self.head_s[part] + times.backward_s + times.weight_s;
             sums.head_s = sums.head_s.min(self.head_s[part]);
             sums.turn_s = sums.turn_s.min(self.turn_s[part]);
             sums.tail_s = sums.tail_s.min(self.tail_s[part]);
         }
-        let times = pipe.microbatches as f64;
-        let need = |(sums, after_s): (&Sums, &f64)| match sums.head_s.is_finite() {
-            true => [
-                sums.head_s + times * (sums.forward_s + sums.backward_s + sums.weight_s) + after_s,
-                sums.head_s + times * (sums.forward_s + sums.backward_s) + sums.tail_s,
-                sums.turn_s + times * (sums.backward_s + sums.weight_s) + after_s,
-            ],
-            false => [0.0; 3],
-        };
-        all.iter().zip(&pipe.after_s).map(need).collect()
+        all
     }
 }
 
@@ -130,14 +166,30 @@ struct Sums {
     forward_s: f64,
     backward_s: f64,
     weight_s: f64,
+    least_forward_s: f64,
+    least_backward_s: f64,
+    least_weight_s: f64,
+    /// How long one microbatch is held at least, summed over parts.
+    life_s: f64,
     head_s: f64,
     turn_s: f64,
     tail_s: f64,
 }
 
-impl Default for Sums {
-    fn default() -> Self {
+impl Sums {
+    fn none() -> Self {
         let far_s = f64::INFINITY;
-        Sums { forward_s: 0.0, backward_s: 0.0, weight_s: 0.0, head_s: far_s, turn_s: far_s, tail_s: far_s }
+        Sums {
+            forward_s: 0.0,
+            backward_s: 0.0,
+            weight_s: 0.0,
+            least_forward_s: far_s,
+            least_backward_s: far_s,
+            least_weight_s: far_s,
+            life_s: 0.0,
+            head_s: far_s,
+            turn_s: far_s,
+            tail_s: far_s,
+        }
     }
 }

@@ -48,32 +48,38 @@ pub fn closed(schedule: Schedule, devices: usize, microbatches: usize, times: Ti
         }
         Schedule::ZeroBubbleH2 => {
             let inner = (both - 2.0 * weight_s).max(0.0);
-            (inner.max(forward_s), inner, weight_s <= forward_s && is_long((2 * devices).saturating_sub(1)))
+            (
+                inner.max(forward_s),
+                inner,
+                weight_s <= forward_s && is_long(devices.saturating_mul(2).saturating_sub(1)),
+            )
         }
         Schedule::ZeroBubbleV => {
             let is_even = forward_s == backward_s && backward_s == weight_s;
-            (forward_s, 0.0, is_even && is_long((2 * devices).saturating_sub(1)))
+            (forward_s, 0.0, is_even && is_long(devices.saturating_mul(2).saturating_sub(1)))
         }
     };
-    let held = (0..devices).map(|device| held(schedule, devices, microbatches, device)).max().unwrap_or(0);
+    // The first device holds the most in all of them.
+    let held = if devices == 0 { 0 } else { held(schedule, devices, microbatches, 0) };
     Closed { bubble_s: others * bubble, inner_bubble_s: others * inner, held: held as f64, is_exact }
 }
 
 /// The most activations that one device holds in the published order, in units of one microbatch in one part. Exact for
 /// at least `2 devices - 1` microbatches in ZB-V, at most so many for fewer; exact for all others.
 pub fn held(schedule: Schedule, devices: usize, microbatches: usize, device: usize) -> usize {
-    let behind = devices.saturating_sub(device + 1);
+    let behind = devices.saturating_sub(device.saturating_add(1));
     match schedule {
         Schedule::GPipe => microbatches,
-        Schedule::OneForwardOneBackward => microbatches.min(behind + 1),
+        Schedule::OneForwardOneBackward => microbatches.min(behind.saturating_add(1)),
         Schedule::Interleaved { chunks } => {
             let chunks = chunks as usize;
-            let ahead = 2 * behind + chunks.saturating_sub(1) * devices;
-            (chunks * microbatches).min(ahead + 1)
+            let ahead =
+                behind.saturating_mul(2).saturating_add(chunks.saturating_sub(1).saturating_mul(devices));
+            chunks.saturating_mul(microbatches).min(ahead.saturating_add(1))
         }
         Schedule::ZeroBubbleH1 => microbatches.min(devices),
-        Schedule::ZeroBubbleH2 => microbatches.min((2 * devices).saturating_sub(1)),
-        Schedule::ZeroBubbleV => 2 * microbatches.min(devices),
+        Schedule::ZeroBubbleH2 => microbatches.min(devices.saturating_mul(2).saturating_sub(1)),
+        Schedule::ZeroBubbleV => microbatches.min(devices).saturating_mul(2),
     }
 }
 
@@ -92,6 +98,15 @@ mod tests {
         Schedule::ZeroBubbleH2,
         Schedule::ZeroBubbleV,
     ];
+
+    #[test]
+    fn absurd_sizes_do_no_harm() {
+        for schedule in ALL {
+            for (devices, microbatches) in [(0, 0), (0, 9), (9, 0), (usize::MAX, usize::MAX)] {
+                assert!(closed(schedule, devices, microbatches, Times::default()).bubble_s >= 0.0);
+            }
+        }
+    }
 
     #[test]
     fn formulas_are_exact_where_they_say_so() {
@@ -122,6 +137,10 @@ mod tests {
                 };
                 assert!(is_right, "{context}: device {device} holds {most}, said {said}");
             }
+            assert_eq!(
+                said.held,
+                (0..devices).map(|device| held(ALL[at], devices, microbatches, device)).max().unwrap() as f64
+            );
             if said.is_exact {
                 exact[at] += 1;
                 assert!((played.bubble_s - said.bubble_s).abs() < 1e-9, "{context}: {played:?} {said:?}");

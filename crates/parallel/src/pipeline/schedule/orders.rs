@@ -36,14 +36,16 @@ pub fn order(schedule: Schedule, pipe: &Pipe) -> Result<Vec<Vec<Action>>, Refusa
 struct List {
     actions: Vec<Action>,
     microbatches: usize,
+    /// So many are counted; those that do not exist are left out.
+    drawn: usize,
     /// For each part of the device: the part, and how many forwards, backwards and gradients of weights it has had.
     parts: Vec<(usize, [usize; 3])>,
 }
 
 impl List {
-    fn new(parts: Vec<usize>, microbatches: usize, works: usize) -> Self {
+    fn new(parts: &[usize], microbatches: usize, drawn: usize, works: usize) -> Self {
         let actions = Vec::with_capacity(parts.len() * microbatches * works);
-        List { actions, microbatches, parts: parts.into_iter().map(|part| (part, [0; 3])).collect() }
+        List { actions, microbatches, drawn, parts: parts.iter().map(|&part| (part, [0; 3])).collect() }
     }
 
     fn done(&self, chunk: usize, work: Work) -> usize {
@@ -56,8 +58,8 @@ impl List {
         let next = &mut done[work as usize];
         if *next < self.microbatches {
             self.actions.push(Action { work, part: *part, microbatch: *next });
-            *next += 1;
         }
+        *next = (*next + 1).min(self.drawn);
     }
 }
 
@@ -65,7 +67,7 @@ impl List {
 /// of weights are apart, so many of them are owed while forwards go on; one follows each backward after that, and the
 /// rest comes last.
 fn plain(part: usize, ahead: usize, microbatches: usize, owed: Option<usize>) -> Vec<Action> {
-    let mut list = List::new(vec![part], microbatches, if owed.is_some() { 3 } else { 2 });
+    let mut list = List::new(&[part], microbatches, microbatches, if owed.is_some() { 3 } else { 2 });
     (0..ahead.min(microbatches)).for_each(|_| list.push(0, Work::Forward));
     for microbatch in 0..microbatches {
         let is_steady = list.done(0, Work::Forward) < microbatches;
@@ -110,7 +112,7 @@ fn interleaved(device: usize, devices: usize, chunks: usize, microbatches: usize
 /// out of the drawing.
 fn folded(device: usize, devices: usize, microbatches: usize) -> Vec<Action> {
     let drawn = microbatches.max(2 * devices - 1);
-    let mut list = List::new(vec![device, 2 * devices - 1 - device], drawn, 3);
+    let mut list = List::new(&[device, 2 * devices - 1 - device], microbatches, drawn, 3);
     use Work::{Backward, Forward, Weight};
     (0..2 * (devices - device) - 1).for_each(|_| list.push(0, Forward));
     for _ in 0..device {
@@ -136,6 +138,5 @@ fn folded(device: usize, devices: usize, microbatches: usize) -> Vec<Action> {
     for chunk in [1, 0] {
         (0..drawn).for_each(|_| list.push(chunk, Weight));
     }
-    list.actions.retain(|action| action.microbatch < microbatches);
     list.actions
 }

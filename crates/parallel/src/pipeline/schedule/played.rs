@@ -69,15 +69,15 @@ pub fn makespan(orders: &[Vec<Action>], pipe: &Pipe) -> Result<f64, Refusal> {
 }
 
 /// Orders that were found to be whole.
-struct Whole {
+pub(super) struct Whole {
     microbatches: usize,
-    device_of: Vec<usize>,
+    pub(super) device_of: Vec<usize>,
     /// By part and microbatch: whether the gradient of weights is apart.
     is_split: Vec<bool>,
 }
 
 impl Whole {
-    fn read(orders: &[Vec<Action>], pipe: &Pipe) -> Result<Self, Refusal> {
+    pub(super) fn read(orders: &[Vec<Action>], pipe: &Pipe) -> Result<Self, Refusal> {
         pipe.check(pipe.parts.len().checked_div(pipe.devices).unwrap_or(0))?;
         if orders.len() != pipe.devices {
             return Err(Refusal::Count { what: "orders", found: orders.len(), expected: pipe.devices });
@@ -116,7 +116,7 @@ impl Whole {
         })
     }
 
-    fn at(&self, action: Action) -> usize {
+    pub(super) fn at(&self, action: Action) -> usize {
         action.part * self.microbatches + action.microbatch
     }
 
@@ -130,8 +130,9 @@ impl Whole {
         }
     }
 
-    fn held(&self, list: &[Action]) -> usize {
-        let (mut held, mut most) = (0usize, 0);
+    /// Signed: an order that is not yet known to be playable may let go before it holds.
+    pub(super) fn held(&self, list: &[Action]) -> usize {
+        let (mut held, mut most) = (0isize, 0isize);
         for &action in list {
             match action.work {
                 Work::Forward => held += 1,
@@ -140,11 +141,11 @@ impl Whole {
             }
             most = most.max(held);
         }
-        most
+        most.unsigned_abs()
     }
 
     /// Walks all actions and tells of each; returns when each device ends.
-    fn walk(
+    pub(super) fn walk(
         &self,
         orders: &[Vec<Action>],
         pipe: &Pipe,

@@ -1,6 +1,6 @@
 //! What is not planned, and what would be.
 
-use super::{Action, LONGEST_S, MOST};
+use super::{Action, LONGEST_S, MOST, MOST_DEVICES};
 use std::fmt;
 
 /// Why there is no order, or why an order cannot be played.
@@ -8,6 +8,11 @@ use std::fmt;
 pub enum Refusal {
     /// No devices, no microbatches or no parts.
     Nothing,
+    /// More than [`MOST_DEVICES`].
+    TooLong {
+        /// Devices.
+        devices: usize,
+    },
     /// More than [`MOST`].
     TooLarge {
         /// Parts.
@@ -82,6 +87,10 @@ impl fmt::Display for Refusal {
                     "a pipeline needs a device, a part on each and a microbatch; give at least one of each"
                 )
             }
+            Refusal::TooLong { devices } => write!(
+                f,
+                "{devices} devices are too many for one pipeline; give at most {MOST_DEVICES}, and run several side by side"
+            ),
             Refusal::TooLarge { parts, microbatches } => write!(
                 f,
                 "{parts} parts and {microbatches} microbatches are too many to plan; give at most {MOST} of their product"

@@ -99,7 +99,7 @@ fn any_order_that_can_be_played_is_played_as_naively() {
 fn a_fitted_order_is_never_worse_and_never_holds_more() {
     let mut dice = Dice::new(13);
     let (mut published_sum, mut fitted_sum, mut bound_sum) = ([0.0; 7], [0.0; 7], [0.0; 7]);
-    for round in 0..700 {
+    for round in 0..210 {
         let schedule = ALL[round % ALL.len()];
         let devices = 1 + dice.below(5);
         let pipe = for_schedule(&mut dice, schedule, devices, 12);
@@ -155,7 +155,7 @@ fn what_cannot_be_run_is_refused_in_a_sentence() {
         let large = Pipe::even(2000, 4000, chunks, times, 0.0);
         assert!(matches!(order(schedule, &large), Err(Refusal::TooLarge { .. })));
         let huge = Pipe { devices: usize::MAX, microbatches: usize::MAX, ..Pipe::default() };
-        assert!(matches!(order(schedule, &huge), Err(Refusal::TooLarge { .. })));
+        assert!(matches!(order(schedule, &huge), Err(Refusal::TooLong { .. })));
     }
     assert!(order(Schedule::Interleaved { chunks: 0 }, &Pipe::even(2, 2, 0, times, 0.0)).is_err());
 }

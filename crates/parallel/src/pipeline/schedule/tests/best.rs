@@ -1,6 +1,6 @@
 //! The best order there is, by trying all, on tiny pipes; and how far schedules are from it.
 
-use super::super::{Action, Pipe, Schedule, Work, bound, fitted, makespan, order, play};
+use super::super::{Action, Pipe, Schedule, Work, bound, bound_within, fitted, makespan, order, play};
 use super::unlike;
 use crate::dice::Dice;
 
@@ -108,29 +108,32 @@ fn best(schedule: Schedule, pipe: &Pipe, limits: &[f64], is_in_order: bool) -> f
     least
 }
 
-/// Average and worst of published and of fitted orders, as multiples of the best.
+/// Average and worst of published and of fitted orders, as multiples of the best; and the bound on average.
 struct Far {
+    bound: f64,
     published: (f64, f64),
     fitted: (f64, f64),
 }
 
 fn far(schedule: Schedule, seed: u64, sizes: &[(usize, usize)], is_in_order: bool) -> Far {
     let mut dice = Dice::new(seed);
-    let mut far = Far { published: (0.0, 1.0), fitted: (0.0, 1.0) };
+    let mut far = Far { bound: 0.0, published: (0.0, 1.0), fitted: (0.0, 1.0) };
     for &(devices, microbatches) in sizes {
         let pipe = unlike(&mut dice, devices, microbatches, schedule.chunks());
         let published = play(&order(schedule, &pipe).unwrap(), &pipe).unwrap();
         let best_s = best(schedule, &pipe, &published.held, is_in_order);
         let found_s = fitted(schedule, &pipe).unwrap().objective;
         assert!(bound(&pipe) <= best_s + 1e-9, "{schedule} {pipe:?}");
+        assert!(bound_within(schedule, &pipe).0 <= best_s + 1e-9, "{schedule} {pipe:?}");
         assert!(best_s <= found_s + 1e-9, "{schedule} {pipe:?}");
+        far.bound += bound_within(schedule, &pipe).0 / best_s / sizes.len() as f64;
         for (sum, time_s) in [(&mut far.published, published.makespan_s), (&mut far.fitted, found_s)] {
             *sum = (sum.0 + time_s / best_s / sizes.len() as f64, sum.1.max(time_s / best_s));
         }
     }
     println!(
-        "{schedule}: published {:.4} of the best, {:.4} at worst; fitted {:.4}, {:.4} at worst",
-        far.published.0, far.published.1, far.fitted.0, far.fitted.1
+        "{schedule}: published {:.4} of the best, {:.4} at worst; fitted {:.4}, {:.4} at worst; bound {:.4}",
+        far.published.0, far.published.1, far.fitted.0, far.fitted.1, far.bound
     );
     far
 }
