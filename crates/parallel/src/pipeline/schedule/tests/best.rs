@@ -150,7 +150,7 @@ fn no_order_beats_the_bound_and_fitted_orders_are_near_the_best() {
             .into_iter()
             .enumerate()
     {
-        let far = far(schedule, seed as u64, &sizes(20), false);
+        let far = far(schedule, seed as u64, &sizes(10), false);
         assert!(far.fitted.0 <= far.published.0 && far.fitted.1 <= 1.05, "{schedule}");
     }
 }
