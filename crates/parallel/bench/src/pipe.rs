@@ -4,6 +4,7 @@
 //! `pipeline-profiles`, which is rounded. Every profile is also cut for machines for which nobody waited for an answer.
 
 mod found;
+mod full;
 
 use crate::{Anchor, Progress, Row, Scenario, data};
 use consort_parallel::pipeline::pipedream::{Request, partition};
@@ -71,9 +72,11 @@ fn row(case: &Case) -> Result<Row, ReadError> {
                 ("speedup_vs_dp", answer.plan.data_parallel_s / answer.objective),
             ];
             row.misses.extend(case.differs(answer.objective));
+            full::beside(&mut row, &layers, &case.levels, Some(&answer.plan));
         }
         Err(refusal) => {
             row.figures = vec![("cpu_ms", cpu_ms)];
+            full::beside(&mut row, &layers, &case.levels, None);
             if case.expected_s.is_some() {
                 row.misses.push(format!("refused: {refusal}"));
             }
