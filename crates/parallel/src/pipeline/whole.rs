@@ -113,6 +113,8 @@ pub struct Request {
     pub only_data_parallel: bool,
     /// Bytes of weights, gradients and optimizer for every byte of parameters; 4 for Adam on 4-byte parameters.
     pub state_ratio: f64,
+    /// By layer: bytes that it keeps from forward to backward, where that is not what it hands on. Empty otherwise.
+    pub kept_bytes: Vec<f64>,
     /// Stages to start from, beside our own.
     pub given: Vec<Given>,
     /// The most actions to simulate.
@@ -135,6 +137,7 @@ impl Request {
             may_fit: false,
             only_data_parallel: false,
             state_ratio: 4.0,
+            kept_bytes: vec![],
             given: vec![],
             effort: 20_000_000,
         }
@@ -231,13 +234,16 @@ impl Ready {
         let clean = line::clean(&request.layers)?;
         let fleet = Fleet::of(&request.fabric, &request.kinds)?;
         let factors = factors(request)?;
+        if !request.kept_bytes.is_empty() && request.kept_bytes.len() != count {
+            return Err(Refusal::Kept { found: request.kept_bytes.len(), layers: count });
+        }
         let rules = Rules {
             minibatches: request.minibatches,
             samples: request.samples,
             state_ratio: request.state_ratio,
         };
         let freedom = freedom(request, &fleet)?;
-        let lines = vec![Line::of(&request.layers, &clean, &factors)];
+        let lines = vec![Line::of(&request.layers, &clean, &factors, &request.kept_bytes)];
         let ready = Ready { clean, fleet, factors, lines, given: vec![], rules, freedom };
         ready.fits_somewhere(request)?;
         Ok(ready)
@@ -248,7 +254,9 @@ impl Ready {
         if given.stage.len() != request.layers.layers.len() {
             return;
         }
-        let Some(line) = Line::along(&request.layers, &self.clean, &self.factors, &given.stage) else {
+        let Some(line) =
+            Line::along(&request.layers, &self.clean, &self.factors, &request.kept_bytes, &given.stage)
+        else {
             return;
         };
         let mut cuts = vec![0];
@@ -283,6 +291,7 @@ impl Ready {
                 continue;
             }
             // Bytes needed and bytes there, where it is tightest by the least.
+            let kept = request.kept_bytes.get(index).copied().unwrap_or(layer.activation_bytes);
             let mut best = (f64::INFINITY, 0.0);
             for (number, kind) in self.fleet.kinds.iter().enumerate() {
                 let widest = self.fleet.widest(number);
@@ -291,7 +300,7 @@ impl Ready {
                 }
                 let tensor = widest.min(self.freedom.most_tensor) as f64;
                 let state = layer.parameter_bytes * request.state_ratio / tensor;
-                let needed = state + layer.activation_bytes * least;
+                let needed = state + kept * least;
                 if needed - kind.memory_bytes < best.0 - best.1 || best.0.is_infinite() {
                     best = (needed, kind.memory_bytes);
                 }

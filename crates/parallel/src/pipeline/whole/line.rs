@@ -22,7 +22,7 @@ pub struct Line {
     pub crossing: Vec<f64>,
     /// By kind and place: time of everything before it, of one minibatch.
     pub sums: Vec<Vec<Sums>>,
-    /// By place: what is handed on by everything before it.
+    /// By place: what everything before it keeps from forward to backward.
     pub activations: Vec<f64>,
     /// By place: what everything before it learns.
     pub parameters: Vec<f64>,
@@ -213,8 +213,8 @@ fn topological(clean: &Clean, rank: impl Fn(usize) -> usize) -> Vec<usize> {
 
 impl Line {
     /// One branch after the other; layers that take no time stay with what feeds them. `factors` has the speed of
-    /// every kind at every layer.
-    pub fn of(layers: &Layers, clean: &Clean, factors: &[Vec<f64>]) -> Self {
+    /// every kind at every layer, `kept` what each layer keeps, where that is not what it hands on.
+    pub fn of(layers: &Layers, clean: &Clean, factors: &[Vec<f64>], kept: &[f64]) -> Self {
         let order = topological(clean, |_| 0);
         let stuck = |position: usize| {
             let layer = &layers.layers[order[position]];
@@ -225,24 +225,30 @@ impl Line {
             free && only && layer.activation_bytes <= before.activation_bytes
         };
         let places = (0..=order.len()).filter(|&at| at == 0 || at == order.len() || !stuck(at)).collect();
-        Self::with(layers, clean, factors, order, places)
+        Self::with(layers, clean, factors, kept, (order, places))
     }
 
     /// In stages that somebody else chose: every layer of one stage before every layer of the next. `stage` is given by
     /// layer; what it says of layers that were left out means nothing. `None` when an edge would run backward.
-    pub fn along(layers: &Layers, clean: &Clean, factors: &[Vec<f64>], stage: &[usize]) -> Option<Self> {
+    pub fn along(
+        layers: &Layers,
+        clean: &Clean,
+        factors: &[Vec<f64>],
+        kept: &[f64],
+        stage: &[usize],
+    ) -> Option<Self> {
         let order = topological(clean, |layer| stage[layer]);
         let is_sorted = order.windows(2).all(|pair| stage[pair[0]] <= stage[pair[1]]);
         let places = (0..=order.len()).collect();
-        is_sorted.then(|| Self::with(layers, clean, factors, order, places))
+        is_sorted.then(|| Self::with(layers, clean, factors, kept, (order, places)))
     }
 
     fn with(
         layers: &Layers,
         clean: &Clean,
         factors: &[Vec<f64>],
-        order: Vec<usize>,
-        places: Vec<usize>,
+        kept: &[f64],
+        (order, places): (Vec<usize>, Vec<usize>),
     ) -> Self {
         let mut position = vec![0; layers.layers.len()];
         order.iter().enumerate().for_each(|(at, &layer)| position[layer] = at);
@@ -285,7 +291,7 @@ impl Line {
         Line {
             crossing: places.iter().map(|&place| crossings[place]).collect(),
             sums: factors.iter().map(of_kind).collect(),
-            activations: along(&|index| layer(index).activation_bytes),
+            activations: along(&|index| kept.get(index).copied().unwrap_or(layer(index).activation_bytes)),
             parameters: along(&|index| layer(index).parameter_bytes),
             shared: along(&|index| if learns(index) { layer(index).activation_bytes } else { 0.0 }),
             learning: along(&|index| if learns(index) { 1.0 } else { 0.0 }),
@@ -337,7 +343,7 @@ mod tests {
     #[test]
     fn a_cut_carries_each_tensor_once_also_past_a_stage() {
         let layers = network(&[1.0, 1.0, 1.0, 1.0], &[(0, 1), (1, 2), (2, 3), (0, 3), (0, 2)]);
-        let line = Line::of(&layers, &clean(&layers).unwrap(), &[vec![1.0; 4]]);
+        let line = Line::of(&layers, &clean(&layers).unwrap(), &[vec![1.0; 4]], &[]);
         assert_eq!(line.crossing, [0.0, 10.0, 20.0, 20.0, 0.0]);
         assert_eq!(line.times(0, 1, 3), Sums { forward_s: 2.0, backward_s: 2.0, weight_s: 2.0 });
     }
@@ -349,7 +355,7 @@ mod tests {
         let clean = clean(&layers).unwrap();
         assert_eq!(clean.stays, [false, true, true, true, false]);
         assert_eq!(clean.told.len(), 2);
-        let line = Line::of(&layers, &clean, &[vec![1.0; 5]]);
+        let line = Line::of(&layers, &clean, &[vec![1.0; 5]], &[]);
         assert_eq!((line.order, line.places), (vec![1, 2, 3], vec![0, 2, 3]));
     }
 
@@ -357,10 +363,10 @@ mod tests {
     fn branches_are_followed_to_their_end() {
         let layers = network(&[1.0; 6], &[(0, 1), (0, 3), (1, 2), (3, 4), (2, 5), (4, 5)]);
         let cleaned = clean(&layers).unwrap();
-        assert_eq!(Line::of(&layers, &cleaned, &[vec![1.0; 6]]).order, [0, 1, 2, 3, 4, 5]);
-        let by_level = Line::along(&layers, &cleaned, &[vec![1.0; 6]], &[0, 0, 1, 0, 1, 1]).unwrap();
+        assert_eq!(Line::of(&layers, &cleaned, &[vec![1.0; 6]], &[]).order, [0, 1, 2, 3, 4, 5]);
+        let by_level = Line::along(&layers, &cleaned, &[vec![1.0; 6]], &[], &[0, 0, 1, 0, 1, 1]).unwrap();
         assert_eq!(by_level.order, [0, 1, 3, 4, 2, 5]);
-        assert!(Line::along(&layers, &cleaned, &[vec![1.0; 6]], &[1, 0, 0, 0, 0, 0]).is_none());
+        assert!(Line::along(&layers, &cleaned, &[vec![1.0; 6]], &[], &[1, 0, 0, 0, 0, 0]).is_none());
     }
 
     #[test]

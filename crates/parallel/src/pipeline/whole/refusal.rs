@@ -40,6 +40,13 @@ pub enum Refusal {
         /// How many layers there are.
         layers: usize,
     },
+    /// Kept bytes that are not one for each layer.
+    Kept {
+        /// How many there are.
+        found: usize,
+        /// How many layers there are.
+        layers: usize,
+    },
     /// A host whose devices do not divide into its islands.
     Hierarchy {
         /// The host.
@@ -126,6 +133,9 @@ impl fmt::Display for Refusal {
                 to,
                 "the kind `{kind}` has {found} factors for {layers} layers; give one for each layer or none"
             ),
+            Refusal::Kept { found, layers } => {
+                write!(to, "kept bytes are given for {found} of {layers} layers; give one for each or none")
+            }
             Refusal::Hierarchy { host, devices, island } => write!(
                 to,
                 "the {devices} devices of host `{host}` do not divide into islands of {island}; correct either"

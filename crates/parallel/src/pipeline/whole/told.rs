@@ -96,7 +96,7 @@ pub(super) fn tell(request: &Request, scorer: &mut Scorer<'_>, found: &Found) ->
             format!("data parallel is within {more:.1} %: just use data parallel")
         }
         Some(other) => format!("{:.2} times as fast as data parallel", other / scored.time_s),
-        None => "data parallel does not fit".into(),
+        None => "data parallel alone does not fit".into(),
     };
     let line = &scorer.lines[0];
     let alone = scorer.fleet.devices.iter().map(|device| line.times(device.kind, 0, line.pieces()).total());
