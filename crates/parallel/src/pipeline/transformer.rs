@@ -13,6 +13,7 @@
 mod figures;
 mod points;
 mod refusal;
+mod told;
 
 pub use figures::{Figures, Shape, known, names};
 pub use points::Point;
@@ -20,6 +21,7 @@ pub use refusal::Refusal;
 
 use crate::Answer;
 use crate::fabric::Link;
+use crate::pipeline::whole;
 use serde::Serialize;
 
 /// What is to be planned.
@@ -54,16 +56,13 @@ pub struct Plan {
     pub best: Point,
     /// One for each part, in the order of the network: how many layers it has.
     pub layers: Vec<u32>,
-    /// Sequences a second.
-    pub samples_per_s: f64,
     /// The part of the reached speed that is not lost to communication and waiting.
     pub efficiency: f64,
     /// Points of which none is both faster and smaller, the fastest first.
     pub pareto: Vec<Point>,
-    /// The same with data parallelism alone, where that fits.
-    pub data_parallel_s: Option<f64>,
-    /// What to do, in a sentence.
-    pub advice: String,
+    /// The fastest that fits, as every other plan.
+    #[serde(flatten)]
+    pub whole: whole::Plan,
 }
 
 /// Plans.
@@ -96,23 +95,12 @@ pub fn plan(request: &Request) -> Result<Answer<Plan>, Refusal> {
     let bound = request.shape.operations() * request.batch as f64
         / request.operations_per_s
         / f64::from(request.devices);
-    let advice = match data_parallel_s {
-        Some(_) if best.tensor == 1 && best.pipeline == 1 => "just use data parallel".into(),
-        Some(other) if other <= best.iteration_s * 1.02 => {
-            let more = 100.0 * (other / best.iteration_s - 1.0);
-            format!("data parallel is within {more:.1} %: just use data parallel")
-        }
-        Some(other) => format!("{:.2} times as fast as data parallel", other / best.iteration_s),
-        None => "data parallel alone does not fit".into(),
-    };
     let plan = Plan {
         best,
         layers: points::parts(request, &best).unwrap_or_default(),
-        samples_per_s: request.batch as f64 / best.iteration_s,
         efficiency: bound / best.iteration_s,
         pareto,
-        data_parallel_s,
-        advice,
+        whole: told::whole(request, &best, data_parallel_s),
     };
     Ok(Answer {
         plan,

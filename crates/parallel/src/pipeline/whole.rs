@@ -36,7 +36,7 @@ mod told;
 pub mod traffic;
 
 pub use refusal::Refusal;
-pub use told::{Part, Plan, Stage};
+pub use told::{Part, Plan, Stage, advice};
 
 use super::layers::Layers;
 use super::schedule::Schedule;

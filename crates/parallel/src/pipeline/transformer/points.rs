@@ -3,7 +3,7 @@
 //! Ranks are laid out with the devices that share a layer next to each other, then replicas, then stages, as Megatron does.
 
 use super::Request;
-use crate::pipeline::schedule::{Pipe, Schedule, Times, order};
+use crate::pipeline::schedule::{Pipe, Span, Times, order};
 use crate::pipeline::whole::traffic::Traffic;
 use serde::Serialize;
 
@@ -106,14 +106,19 @@ pub fn parts(request: &Request, point: &Point) -> Option<Vec<u32>> {
 }
 
 /// What is simulated: every part, what crosses between them, and the exchange of gradients.
-struct Cost {
-    parts: Vec<Times>,
-    send_s: f64,
-    latency_s: f64,
-    after_s: Vec<f64>,
+pub struct Cost {
+    /// What each part takes for one microbatch.
+    pub parts: Vec<Times>,
+    /// How long a path is taken by what crosses it.
+    pub send_s: f64,
+    /// How much later it is there.
+    pub latency_s: f64,
+    /// By stage: its exchange of gradients.
+    pub after_s: Vec<f64>,
 }
 
-fn cost(request: &Request, point: &Point) -> Cost {
+/// The figures of a point.
+pub fn cost(request: &Request, point: &Point) -> Cost {
     let (shape, tensor) = (&request.shape, f64::from(point.tensor));
     let sequences = f64::from(point.micro_batch);
     let speed = request.operations_per_s * tensor;
@@ -129,7 +134,7 @@ fn cost(request: &Request, point: &Point) -> Cost {
         let forward_s = sequences * (many * layer.forward + heads * head.forward) / speed + many * sums;
         let backward = sequences * (many * layer.backward + heads * head.backward) / speed + many * sums;
         let again = if point.recompute { many * (sequences * layer.forward / speed + sums) } else { 0.0 };
-        // Half of backward, less the sums, is for what is learned; nothing here depends on where the cut is.
+        // 1F1B and its kin run backward as one, so that its halves need not be told apart.
         Times { forward_s, backward_s: backward + again, weight_s: 0.0 }
     };
     let layers = parts(request, point).unwrap_or_default();
@@ -198,47 +203,48 @@ fn judged(request: &Request, point: &Point) -> (f64, f64) {
 /// On the stage that needs most.
 fn memory(request: &Request, point: &Point) -> f64 {
     let layers = parts(request, point).unwrap_or_default();
+    (0..point.pipeline).map(|stage| memory_on(request, point, &layers, stage)).fold(0.0, f64::max)
+}
+
+/// On a device of one stage.
+pub fn memory_on(request: &Request, point: &Point, layers: &[u32], stage: u32) -> f64 {
     let (stages, chunks) = (f64::from(point.pipeline), f64::from(point.chunks));
     let number = f64::from(request.shape.number_bytes);
     let state = 2.0 * number + 12.0 / f64::from(point.data);
-    let on = |stage: u32| {
-        let here: u32 = layers.iter().skip(stage as usize).step_by(point.pipeline as usize).sum();
-        let ahead = stages - f64::from(stage);
-        // 1F1B holds as many as there are stages behind; several parts make it a little more.
-        let under_way = match point.chunks {
-            1 => ahead.min(f64::from(point.microbatches)),
-            _ => {
-                let parts = (2.0 * (ahead - 1.0) + (chunks - 1.0) * stages + 1.0) / chunks;
-                parts.min(f64::from(point.microbatches))
-            }
-        };
-        let layer = request.shape.layer();
-        let each = if point.recompute { layer.handed_bytes } else { layer.kept_bytes };
-        let again = if point.recompute { layer.kept_bytes } else { 0.0 };
-        let head = if stage + 1 == point.pipeline { request.shape.head().kept_bytes } else { 0.0 };
-        let kept = f64::from(here) * each * under_way + again + head;
-        let tensor = f64::from(point.tensor);
-        parameters(request, point, &layers, stage) * state / tensor
-            + kept * f64::from(point.micro_batch) / tensor
+    let here: u32 = layers.iter().skip(stage as usize).step_by(point.pipeline as usize).sum();
+    let ahead = stages - f64::from(stage);
+    // 1F1B holds as many as there are stages behind; several parts make it a little more.
+    let under_way = match point.chunks {
+        1 => ahead,
+        _ => (2.0 * (ahead - 1.0) + (chunks - 1.0) * stages + 1.0) / chunks,
     };
-    (0..point.pipeline).map(on).fold(0.0, f64::max)
+    let under_way = under_way.min(f64::from(point.microbatches));
+    let layer = request.shape.layer();
+    let each = if point.recompute { layer.handed_bytes } else { layer.kept_bytes };
+    let again = if point.recompute { layer.kept_bytes } else { 0.0 };
+    let head = if stage + 1 == point.pipeline { request.shape.head().kept_bytes } else { 0.0 };
+    let kept = f64::from(here) * each * under_way + again + head;
+    let tensor = f64::from(point.tensor);
+    parameters(request, point, layers, stage) * state / tensor + kept * f64::from(point.micro_batch) / tensor
 }
 
 /// The same iteration, simulated to the last microbatch. Where there are more microbatches than can be simulated, what the
 /// arithmetic says stays.
 pub fn simulated(request: &Request, point: &Point) -> f64 {
-    let cost = cost(request, point);
-    let schedule = match point.chunks {
-        1 => Schedule::OneForwardOneBackward,
-        chunks => Schedule::Interleaved { chunks },
-    };
+    run(request, point, |_, _| ()).unwrap_or(point.iteration_s)
+}
+
+/// Simulates, and tells of every action by its stage. `None` where it is too much.
+pub fn run(request: &Request, point: &Point, tell: impl FnMut(usize, Span)) -> Option<f64> {
+    let schedule = super::told::schedule(point);
     let (stages, microbatches) = (point.pipeline as usize, point.microbatches as usize);
-    if stages * microbatches * point.chunks as usize > MOST_ACTIONS {
-        return point.iteration_s;
+    if stages * microbatches * schedule.chunks() > MOST_ACTIONS {
+        return None;
     }
+    let cost = cost(request, point);
     let mut pipe = Pipe::even(stages, microbatches, schedule.chunks(), Times::default(), 0.0);
     pipe.parts.clone_from(&cost.parts);
-    let Ok(orders) = order(schedule, &pipe) else { return point.iteration_s };
+    let orders = order(schedule, &pipe).ok()?;
     let sent = vec![(cost.send_s, cost.latency_s); cost.parts.len() - 1];
     let traffic = Traffic {
         groups: stages,
@@ -250,7 +256,7 @@ pub fn simulated(request: &Request, point: &Point) -> f64 {
         after_s: cost.after_s,
         splits: false,
     };
-    traffic.run(&orders, |_, _| ()).unwrap_or(point.iteration_s)
+    traffic.run(&orders, tell)
 }
 
 /// The most actions of one simulation.

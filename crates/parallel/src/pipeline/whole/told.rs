@@ -85,19 +85,23 @@ pub struct Part {
 /// Data parallelism within so much of the best is simpler and therefore better advice.
 const SIMPLER: f64 = 1.02;
 
+/// What to do, in a sentence.
+pub fn advice(best_s: f64, data_parallel_s: Option<f64>, is_data_parallel: bool) -> String {
+    match data_parallel_s {
+        Some(_) if is_data_parallel => "just use data parallel".into(),
+        Some(other) if other <= best_s * SIMPLER => {
+            let more = 100.0 * (other / best_s - 1.0).max(0.0);
+            format!("data parallel is within {more:.1} %: just use data parallel")
+        }
+        Some(other) => format!("{:.2} times as fast as data parallel", other / best_s),
+        None => "data parallel alone does not fit".into(),
+    }
+}
+
 pub(super) fn tell(request: &Request, scorer: &mut Scorer<'_>, found: &Found) -> Plan {
     let (candidate, scored) = &found.best;
     let is_data_parallel = candidate.groups.len() == 1 && candidate.groups[0].tensor == 1;
     let data_parallel_s = found.data_parallel.as_ref().map(|(_, scored)| scored.time_s);
-    let advice = match data_parallel_s {
-        Some(_) if is_data_parallel => "just use data parallel".into(),
-        Some(other) if other <= scored.time_s * SIMPLER => {
-            let more = 100.0 * (other / scored.time_s - 1.0);
-            format!("data parallel is within {more:.1} %: just use data parallel")
-        }
-        Some(other) => format!("{:.2} times as fast as data parallel", other / scored.time_s),
-        None => "data parallel alone does not fit".into(),
-    };
     let line = &scorer.lines[0];
     let alone = scorer.fleet.devices.iter().map(|device| line.times(device.kind, 0, line.pieces()).total());
     let one_device_s = alone.fold(f64::INFINITY, f64::min) * scorer.rules.minibatches;
@@ -115,7 +119,7 @@ pub(super) fn tell(request: &Request, scorer: &mut Scorer<'_>, found: &Found) ->
         data_parallel_s,
         one_device_s,
         is_data_parallel,
-        advice,
+        advice: advice(scored.time_s, data_parallel_s, is_data_parallel),
         spans: scorer.spans(candidate).unwrap_or_default(),
         order: (candidate.groups.len() > 1).then_some(candidate.schedule),
     }
