@@ -24,8 +24,8 @@ pub fn bottleneck(table: &[Vec<f64>]) -> Option<Ceiling> {
     let count = table.len();
     let others = |host: usize| (0..count).filter(move |&other| other != host);
     let mut most = f64::INFINITY;
-    for host in 0..count {
-        let out = others(host).map(|to| table[host][to]).fold(0.0, f64::max);
+    for (host, row) in table.iter().enumerate() {
+        let out = others(host).map(|to| row[to]).fold(0.0, f64::max);
         let into = others(host).map(|from| table[from][host]).fold(0.0, f64::max);
         most = most.min(out).min(into);
     }

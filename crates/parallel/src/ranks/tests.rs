@@ -7,21 +7,22 @@ use crate::fabric::{self, Fabric};
 fn table(count: usize, symmetric: bool, kind: usize, dice: &mut Dice) -> Vec<Vec<f64>> {
     let mut table = vec![vec![0.0; count]; count];
     let leaf = |host: usize| host * 7 % count / 3;
-    for from in 0..count {
-        for to in (0..count).filter(|&to| to != from) {
-            let near = match (leaf(from) == leaf(to), leaf(from) / 2 == leaf(to) / 2) {
-                (true, _) => 50.0,
-                (false, true) => 25.0,
-                (false, false) => 10.0,
-            };
-            let speed = match kind % 4 {
-                0 => [5.0, 10.0, 25.0, 50.0, 100.0][dice.below(5)],
-                1 => 1.0 + 99.0 * dice.unit(),
-                2 => near * (0.7 + 0.3 * dice.unit()),
-                _ => near * if dice.below(8) == 0 { 0.1 } else { 1.0 },
-            };
-            table[from][to] = if symmetric && to < from { table[to][from] } else { speed };
+    for (from, to) in (0..count * count).map(|pair| (pair / count, pair % count)) {
+        if from == to {
+            continue;
         }
+        let near = match (leaf(from) == leaf(to), leaf(from) / 2 == leaf(to) / 2) {
+            (true, _) => 50.0,
+            (false, true) => 25.0,
+            (false, false) => 10.0,
+        };
+        let speed = match kind % 4 {
+            0 => [5.0, 10.0, 25.0, 50.0, 100.0][dice.below(5)],
+            1 => 1.0 + 99.0 * dice.unit(),
+            2 => near * (0.7 + 0.3 * dice.unit()),
+            _ => near * if dice.below(8) == 0 { 0.1 } else { 1.0 },
+        };
+        table[from][to] = if symmetric && to < from { table[to][from] } else { speed };
     }
     table
 }
@@ -102,10 +103,10 @@ fn hosts_without_a_way_around_are_refused() {
     assert_eq!(ring(&[vec![1.0, 2.0], vec![1.0]], None), Err(Refusal::Table(2)));
     // Two halves of nine that one host joins.
     let mut halves = vec![vec![0.0; 19]; 19];
-    for one in 0..19 {
-        for other in (0..19).filter(|&other| other != one) {
+    for (one, row) in halves.iter_mut().enumerate() {
+        for (other, speed) in row.iter_mut().enumerate() {
             let same = one == 18 || other == 18 || (one < 9) == (other < 9);
-            halves[one][other] = if same { 10.0 } else { 0.0 };
+            *speed = if same { 10.0 } else { 0.0 };
         }
     }
     assert_eq!(ring(&halves, None), Err(Refusal::NoRing));

@@ -20,6 +20,9 @@ pub fn text(answer: &Answer<Plan>, fabric: &Fabric, screen: &Screen) -> String {
     }
     text += &format!("\n{}\n", order(plan, screen));
     text += &screen.prose(&verdict(answer));
+    text += &screen.prose(
+        "By name is the order that launchers use when nobody tells them another: node10 before node2.",
+    );
     text += "For a launcher: --as hostfile, rankfile, slurm or torchrun\n\n";
     text
 }
@@ -51,7 +54,7 @@ fn rings(answer: &Answer<Plan>, fabric: &Fabric, screen: &Screen) -> String {
         let mut names: Vec<&Seat> = plan.hosts.iter().collect();
         names.sort_by(|one, other| one.host.cmp(&other.host));
         for (at, level) in fabric.levels.iter().enumerate() {
-            rows.push(format!("links across {}", level.name));
+            rows.push(format!("links meeting at {}", level.name));
             by_name.push(thousands(meeting(&names, at)));
             planned.push(thousands(meeting(&plan.hosts.iter().collect::<Vec<_>>(), at)));
         }
@@ -75,7 +78,7 @@ fn meeting(ring: &[&Seat], level: usize) -> u64 {
 
 /// What every kind of group crosses.
 fn groups(plan: &Plan, screen: &Screen) -> String {
-    let mut columns: [Vec<String>; 6] = Default::default();
+    let mut columns: [Vec<String>; 8] = Default::default();
     for group in &plan.groups {
         for (at, crossing) in group.crossings.iter().enumerate() {
             let first = |text: String| if at == 0 { text } else { String::new() };
@@ -86,18 +89,22 @@ fn groups(plan: &Plan, screen: &Screen) -> String {
                 crossing.level.clone(),
                 thousands(crossing.by_name),
                 thousands(crossing.planned),
+                first(shown(group.slowest_by_name)),
+                first(shown(group.slowest)),
             ];
             columns.iter_mut().zip(cells).for_each(|(column, cell)| column.push(cell));
         }
     }
-    let [kinds, sizes, counts, levels, by_name, planned] = columns;
+    let [kinds, sizes, counts, levels, by_name, planned, slow_by_name, slow] = columns;
     let mut table = Table::default();
     table.text("group", 0, kinds);
     table.numbers("members", 1, sizes);
     table.numbers("groups", 1, counts);
-    table.text("links across", 0, levels);
+    table.text("links meet at", 0, levels);
     table.numbers("by name", 0, by_name);
     table.numbers("planned", 0, planned);
+    table.numbers("slowest by name", 3, slow_by_name);
+    table.numbers("slowest planned", 2, slow);
     table.show(screen)
 }
 
@@ -126,7 +133,7 @@ fn order(plan: &Plan, screen: &Screen) -> String {
     let mut text = table.show(screen);
     if runs.len() > LINES {
         let left: usize = runs[LINES..].iter().map(|run| run.len()).sum();
-        text += &format!("and {} more; --as hostfile has all\n", counted(left as u64, "host"));
+        text += &format!("and {} more; --as hostfile has all\n", thousands(left as u64));
     }
     text
 }
@@ -144,7 +151,7 @@ fn verdict(answer: &Answer<Plan>) -> String {
     };
     let excess = plan.planned.around_s / plan.around_bound_s - 1.0;
     let around = match excess < 1e-9 {
-        true => "Nor are its links faster in all.".to_string(),
+        true => "Nor are the links of any such ring faster in all.".to_string(),
         false => {
             format!("In all, its links take at most {}% longer than they must.", decimal(100.0 * excess, 1))
         }
