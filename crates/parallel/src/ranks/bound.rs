@@ -2,13 +2,14 @@
 //!
 //! On the slowest link: links no slower than a threshold can only hold a ring if every host can be reached from every
 //! other, if no single host holds two parts together, and if every host can be given a successor of its own (a cover by
-//! circles; Hopcroft and Karp's matching). All three fail together as the threshold rises, so the largest threshold at
-//! which none fails is found by halving. On the time around: every host is entered and left, by two different others;
-//! half the sum of the cheapest such pairs is no more than any ring takes, and neither are the cheapest ways out, nor
-//! the cheapest ways in. The bound on the time is loose where hosts form clusters with few fast links between them.
+//! circles; Hopcroft and Karp's matching). What fails once fails at every higher threshold, so the largest at which none
+//! fails is found by halving. On the time around: see [`around`].
 
+mod around;
 mod joints;
 mod matching;
+
+pub use around::around;
 
 /// A bound and the argument for it.
 pub struct Ceiling {
@@ -23,8 +24,8 @@ pub fn bottleneck(table: &[Vec<f64>]) -> Option<Ceiling> {
     let count = table.len();
     let others = |host: usize| (0..count).filter(move |&other| other != host);
     let mut most = f64::INFINITY;
-    for host in 0..count {
-        let out = others(host).map(|to| table[host][to]).fold(0.0, f64::max);
+    for (host, row) in table.iter().enumerate() {
+        let out = others(host).map(|to| row[to]).fold(0.0, f64::max);
         let into = others(host).map(|from| table[from][host]).fold(0.0, f64::max);
         most = most.min(out).min(into);
     }
@@ -53,42 +54,4 @@ fn fails(table: &[Vec<f64>], threshold: f64) -> Option<&'static str> {
         true => None,
         false => Some("above it, not every host has a successor of its own"),
     }
-}
-
-/// No ring over links of at least this speed takes less time around.
-pub fn around(table: &[Vec<f64>], threshold: f64) -> f64 {
-    let count = table.len();
-    let time = |from: usize, to: usize| match from != to && table[from][to] >= threshold {
-        true => 1.0 / table[from][to],
-        false => f64::INFINITY,
-    };
-    let (mut out, mut into, mut pairs) = (0.0, 0.0, 0.0);
-    for host in 0..count {
-        let leaving = two_least((0..count).map(|to| time(host, to)));
-        let coming = two_least((0..count).map(|from| time(from, host)));
-        out += leaving[0].1;
-        into += coming[0].1;
-        // A successor that is not the predecessor: with more than two hosts they differ.
-        let apart = leaving[0].0 != coming[0].0;
-        let pair = match apart {
-            true => leaving[0].1 + coming[0].1,
-            false => (leaving[0].1 + coming[1].1).min(leaving[1].1 + coming[0].1),
-        };
-        pairs += pair / 2.0;
-    }
-    let bounds = [out, into, pairs].into_iter().filter(|bound: &f64| bound.is_finite());
-    // Sums in another order may differ in the last digits: what is a bound must stay one.
-    bounds.fold(0.0, f64::max) * (1.0 - 1e-12)
-}
-
-fn two_least(times: impl Iterator<Item = f64>) -> [(usize, f64); 2] {
-    let mut least = [(usize::MAX, f64::INFINITY); 2];
-    for (at, time) in times.enumerate() {
-        if time < least[0].1 {
-            least = [(at, time), least[0]];
-        } else if time < least[1].1 {
-            least[1] = (at, time);
-        }
-    }
-    least
 }

@@ -79,6 +79,13 @@ struct Islands {
     host: Option<u64>,
 }
 
+impl Islands {
+    /// Whether a group of so many devices may fit.
+    fn hold(&self, devices: u64) -> bool {
+        self.smallest.is_multiple_of(devices) || self.host.is_some_and(|host| devices.is_multiple_of(host))
+    }
+}
+
 /// The sizes of all groups, and over how many hosts a tensor or expert group spreads: 1, but for islands across hosts.
 pub fn resolve(fabric: &Fabric, wish: &Wish) -> Result<(Sizes, usize), Refusal> {
     let devices = fabric.devices();
@@ -96,7 +103,15 @@ pub fn resolve(fabric: &Fabric, wish: &Wish) -> Result<(Sizes, usize), Refusal> 
             return Err(Refusal::Nothing(group));
         }
         if !left.is_multiple_of(asked) {
-            return Err(Refusal::Sizes { group, asked, left, what, would: divisors(left) });
+            // Of tensor and expert groups only what an island holds is worth naming.
+            let inner = match group {
+                "tensor" => Some(1),
+                "expert" => Some(wish.tensor.unwrap_or(1)),
+                _ => None,
+            };
+            let fits = |size: &u64| inner.is_none_or(|inner| islands.hold(size.saturating_mul(inner)));
+            let would = divisors(left).into_iter().filter(fits).collect();
+            return Err(Refusal::Sizes { group, asked, left, what, would });
         }
         left /= asked;
         what = format!("{what} over {group} {asked}");
@@ -224,10 +239,7 @@ mod tests {
     fn what_does_not_divide_is_refused_with_what_would() {
         let fabric = hosts(8, 8);
         let said = |wish| sizes(&fabric, wish).unwrap_err();
-        assert_eq!(
-            said([0, 0, 0, 3]),
-            "tensor 3 does not divide the 64 devices; choose tensor 1, 2, 4, 8, 16, 32 or 64"
-        );
+        assert_eq!(said([0, 0, 0, 3]), "tensor 3 does not divide the 64 devices; choose tensor 1, 2, 4 or 8");
         assert_eq!(
             said([3, 0, 0, 8]),
             "pipeline 3 does not divide the 64 devices over tensor 8; choose pipeline 1, 2, 4 or 8"
@@ -239,7 +251,7 @@ mod tests {
         assert!(said([0, 0, 0, 16]).starts_with("tensor 16 does not divide an island of 8 devices"));
         assert!(said([0, 0, 4, 4]).starts_with("tensor times expert 16 does not divide an island"));
         let mixed = read("hosts: [{name: a, devices: 8}, {name: b, devices: 4}]").unwrap();
-        assert!(sizes(&mixed, [0, 0, 0, 8]).unwrap_err().contains("choose tensor 1, 2, 3, 4, 6 or 12"));
+        assert!(sizes(&mixed, [0, 0, 0, 8]).unwrap_err().contains("choose tensor 1, 2 or 4"));
         assert_eq!(sizes(&mixed, [0, 0, 0, 4]), Ok([1, 3, 1, 4]));
     }
 

@@ -72,6 +72,9 @@ pub fn plan(fabric: &Fabric, wish: &Wish) -> Result<Answer<Plan>, Refusal> {
     };
     let planned = judge(&order);
     assumed.push("one ring at a time: other traffic on the same links is not counted".into());
+    if sizes.pipeline > 1 {
+        assumed.push("stages are cut from one ring through all hosts, where its parts close best".into());
+    }
     let plan = Plan {
         sizes,
         hosts: seats(fabric, &paths, &order),

@@ -5,7 +5,8 @@
 //! around. Direction matters where a pair is faster one way than the other.
 
 use super::Refusal;
-use super::{bound, exact, search};
+use super::search::Search;
+use super::{bound, exact};
 use crate::Answer;
 use serde::Serialize;
 
@@ -46,12 +47,16 @@ pub fn ring(table: &[Vec<f64>], start: Option<&[usize]>) -> Result<Answer<Ring>,
         return exact::ring(table);
     }
     let ceiling = bound::bottleneck(table).ok_or(Refusal::NoRing)?;
-    let (order, tried) = search::ring(table, ceiling.value, start);
-    let (bottleneck, around_s) = figures(&order, |from, to| table[from][to].max(0.0));
+    let mut search = Search::new(table, start);
+    search.widen(ceiling.value);
+    let around_bound_s = bound::around(table, search.figures(&search.order).0);
+    search.shorten(around_bound_s);
+    let (bottleneck, around_s) = search.figures(&search.order);
     if bottleneck <= 0.0 {
         return Err(Refusal::NoRing);
     }
-    let around_bound_s = bound::around(table, bottleneck).min(around_s);
+    let Search { order, tried, .. } = search;
+    let around_bound_s = around_bound_s.min(around_s);
     Ok(Answer {
         plan: Ring { order, bottleneck, around_s, around_bound_s },
         objective: bottleneck,

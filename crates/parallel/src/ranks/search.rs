@@ -17,52 +17,75 @@ use super::ring::figures;
 use crate::dice::Dice;
 use improve::Improver;
 
-/// Candidates for one threshold, besides some for each host.
-const PATIENCE: u64 = 1_500_000;
+/// Work for one threshold, besides some for each host.
+const PATIENCE: u64 = 1_000_000;
 /// Thresholds that are tried.
 const THRESHOLDS: usize = 12;
+/// So near to the bound, a faster slowest link is worth no more looking: no measurement is as exact.
+const NEAR_ENOUGH: f64 = 0.999;
 
-/// A ring, and how many candidates were looked at.
-pub fn ring(table: &[Vec<f64>], ceiling: f64, known: Option<&[usize]>) -> (Vec<usize>, u64) {
-    let speed = |from: usize, to: usize| table[from][to].max(0.0);
-    let better = |one: &[usize], other: &[usize]| {
-        let ((slow, long), (other_slow, other_long)) = (figures(one, speed), figures(other, speed));
-        slow > other_slow || (slow == other_slow && long < other_long)
-    };
-    let mut best = start::greedy(table);
-    if let Some(known) = known
-        && better(known, &best)
-    {
-        best = known.to_vec();
+/// A ring being looked for, and how many candidates were looked at.
+pub struct Search<'a> {
+    table: &'a [Vec<f64>],
+    dice: Dice,
+    /// The best so far.
+    pub order: Vec<usize>,
+    /// Candidates looked at.
+    pub tried: u64,
+}
+
+impl<'a> Search<'a> {
+    /// Begins with the better of a known order and a greedy one.
+    pub fn new(table: &'a [Vec<f64>], known: Option<&[usize]>) -> Self {
+        let dice = Dice::new(table.len() as u64);
+        let mut search = Search { table, dice, order: start::greedy(table), tried: 0 };
+        known.into_iter().for_each(|known| search.offer(known.to_vec()));
+        search
     }
-    let (mut dice, mut tried) = (Dice::new(table.len() as u64), 0);
-    let mut speeds: Vec<f64> = thresholds(table, figures(&best, speed).0, ceiling);
-    // From the bound downwards: the first attempt at the bound itself, then halving.
-    let mut at = speeds.len().saturating_sub(1);
-    for _ in 0..THRESHOLDS {
-        let Some(&threshold) = speeds.get(at) else { break };
-        let mut improver = Improver::new(table, threshold, &best);
-        improver.run(PATIENCE, true, &mut dice);
-        tried += improver.tried;
-        let found = improver.order();
-        if better(&found, &best) {
-            best = found;
-        }
-        let reached = figures(&best, speed).0;
-        if reached >= threshold {
-            speeds.drain(..=at);
-        } else {
-            speeds.truncate(at);
-        }
-        let from = speeds.partition_point(|&speed| speed <= reached);
-        speeds.drain(..from);
-        at = speeds.len() / 2;
+
+    /// The slowest link and the time around of an order.
+    pub fn figures(&self, order: &[usize]) -> (f64, f64) {
+        figures(order, |from, to| self.table[from][to].max(0.0))
     }
-    let mut improver = Improver::new(table, figures(&best, speed).0, &best);
-    improver.run(2 * PATIENCE, false, &mut dice);
-    tried += improver.tried;
-    let found = improver.order();
-    (if better(&found, &best) { found } else { best }, tried)
+
+    /// Keeps the better one.
+    fn offer(&mut self, order: Vec<usize>) {
+        let ((slow, long), (known_slow, known_long)) = (self.figures(&order), self.figures(&self.order));
+        if slow > known_slow || (slow == known_slow && long < known_long) {
+            self.order = order;
+        }
+    }
+
+    /// Looks for a faster slowest link: first at the bound, then by halving what is left.
+    pub fn widen(&mut self, ceiling: f64) {
+        let mut speeds = thresholds(self.table, self.figures(&self.order).0, ceiling);
+        let mut at = speeds.len().saturating_sub(1);
+        for _ in 0..THRESHOLDS {
+            let Some(&threshold) = speeds.get(at) else { break };
+            let mut improver = Improver::new(self.table, threshold, &self.order);
+            improver.run(PATIENCE, None, &mut self.dice);
+            self.tried += improver.tried;
+            self.offer(improver.order());
+            let reached = self.figures(&self.order).0;
+            if reached >= NEAR_ENOUGH * ceiling {
+                break;
+            }
+            if reached < threshold {
+                speeds.truncate(at);
+            }
+            let known = speeds.partition_point(|&speed| speed <= reached);
+            speeds.drain(..known);
+            at = speeds.len() / 2;
+        }
+    }
+
+    /// Looks for less time around without a slower link, until it is down to the bound.
+    pub fn shorten(&mut self, bound: f64) {
+        let mut improver = Improver::new(self.table, self.figures(&self.order).0, &self.order);
+        improver.run(2 * PATIENCE, Some(bound), &mut self.dice);
+        self.tried += improver.tried;
+        self.offer(improver.order());
+    }
 }
 
 /// The speeds that occur above what is reached already, up to the bound.

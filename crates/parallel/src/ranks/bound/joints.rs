@@ -57,8 +57,9 @@ mod tests {
         for round in 0..300 {
             let count = 3 + dice.below(6);
             let mut links = vec![vec![false; count]; count];
-            for one in 0..count {
-                for other in 0..one {
+            for pair in 0..count * count {
+                let (one, other) = (pair / count, pair % count);
+                if other < one {
                     let linked = dice.below(10) < 3 + round % 4;
                     (links[one][other], links[other][one]) = (linked, linked);
                 }

@@ -7,10 +7,10 @@ const NONE: usize = usize::MAX;
 pub fn covers(count: usize, linked: impl Fn(usize, usize) -> bool) -> bool {
     let (mut after, mut before) = (vec![NONE; count], vec![NONE; count]);
     // Most find somebody at once, if everybody begins to look behind himself.
-    for from in 0..count {
-        let free = (1..count).map(|ahead| (from + ahead) % count);
-        if let Some(to) = free.into_iter().find(|&to| before[to] == NONE && linked(from, to)) {
-            (after[from], before[to]) = (to, from);
+    for (from, after) in after.iter_mut().enumerate() {
+        let mut others = (1..count).map(|ahead| (from + ahead) % count);
+        if let Some(to) = others.find(|&to| before[to] == NONE && linked(from, to)) {
+            (*after, before[to]) = (to, from);
         }
     }
     loop {

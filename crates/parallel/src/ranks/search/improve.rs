@@ -24,6 +24,8 @@ pub struct Improver<'a> {
     waits: Vec<bool>,
     /// Candidates looked at.
     pub tried: u64,
+    /// What that and keeping the sums has cost.
+    work: u64,
 }
 
 impl<'a> Improver<'a> {
@@ -62,6 +64,7 @@ impl<'a> Improver<'a> {
             waiting: (0..count).collect(),
             waits: vec![true; count],
             tried: 0,
+            work: 0,
         };
         improver.refresh();
         improver
@@ -84,6 +87,7 @@ impl<'a> Improver<'a> {
     /// Places and sums after a change.
     fn refresh(&mut self) {
         let count = self.order.len();
+        self.work += count as u64 / 4;
         for at in 0..count {
             let (here, next) = (self.order[at], self.order[(at + 1) % count]);
             self.place[here] = at;
@@ -96,12 +100,14 @@ impl<'a> Improver<'a> {
         self.forth[self.order.len()]
     }
 
-    /// Improves, shuffles and improves again. Where `enough`, ends as soon as no link is below the threshold.
-    pub fn run(&mut self, patience: u64, enough: bool, dice: &mut Dice) {
+    /// Improves, shuffles and improves again, until there is no link below the threshold, or where a bound on the time
+    /// around is given, until it is reached; or until the work is done that is paid for.
+    pub fn run(&mut self, patience: u64, bound: Option<f64>, dice: &mut Dice) {
         let patience = patience + 400 * self.order.len() as u64;
+        let enough = bound.map_or(self.fine, |bound| bound * (1.0 + 1e-9));
         self.settle(patience);
         let (mut best, mut least) = (self.order.clone(), self.total());
-        while self.tried < patience && !(enough && least < self.fine) {
+        while self.work < patience && least > enough {
             self.shuffle(dice);
             self.settle(patience);
             if self.total() < least * (1.0 - 1e-12) {
@@ -117,11 +123,11 @@ impl<'a> Improver<'a> {
 
     /// Takes every improvement until nobody is left who could have one.
     fn settle(&mut self, patience: u64) {
-        while self.tried < patience
+        while self.work < patience
             && let Some(host) = self.waiting.pop_front()
         {
             self.waits[host] = false;
-            while self.tried < patience && (self.swap_segments(host) || self.turn_segment(host)) {}
+            while self.work < patience && (self.swap_segments(host) || self.turn_segment(host)) {}
         }
     }
 
@@ -155,7 +161,7 @@ impl<'a> Improver<'a> {
             let b = self.order[(base + at_y - 1) % count];
             let second = first + self.cost(b, y);
             for other in 0..self.into[x].len() {
-                self.tried += 1;
+                (self.tried, self.work) = (self.tried + 1, self.work + 1);
                 let c = self.into[x][other];
                 let third = second - self.cost(c, x);
                 if third <= 0.0 {
@@ -185,7 +191,7 @@ impl<'a> Improver<'a> {
         let mut base = self.place[a];
         let x = self.order[(base + 1) % count];
         for near in 0..self.out[a].len() {
-            self.tried += 1;
+            (self.tried, self.work) = (self.tried + 1, self.work + 1);
             let y = self.out[a][near];
             let at = (self.place[y] + count - base) % count;
             if at < 2 {
