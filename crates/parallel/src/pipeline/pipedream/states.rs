@@ -52,6 +52,16 @@ impl States {
         self.before.has(second, first)
     }
 
+    /// How many states can follow each other.
+    pub fn longest(&self) -> usize {
+        let mut longest: Vec<usize> = vec![];
+        for state in 0..self.len() {
+            let before = numbers(self.before.row(state)).map(|earlier| longest[earlier]).max();
+            longest.push(before.unwrap_or(0) + 1);
+        }
+        longest.last().copied().unwrap_or(0)
+    }
+
     /// Whether a layer is done in a state.
     pub fn has_done(&self, state: usize, layer: usize) -> bool {
         self.done.has(state, layer)
