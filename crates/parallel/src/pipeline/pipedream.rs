@@ -13,11 +13,12 @@
 //!
 //! **Simplified, as there**: transfers of activations cost nothing unless `activation_ratio` is given, computing and
 //! exchanging do not overlap, all machines are alike. **Where it does badly**: networks with many branches side by side
-//! have too many [`states()`] and are refused; and with far more machines in one level than layers worth replicating,
+//! have too many [`states()`] and are refused unless [`grouped`]; and with far more machines in one level than layers worth replicating,
 //! nearly everything fits nearly everywhere, little can be left out and the search takes seconds.
 
 mod bits;
 mod bound;
+mod group;
 mod refusal;
 mod search;
 mod states;
@@ -26,6 +27,7 @@ mod walk;
 #[cfg(test)]
 mod plain;
 
+pub use group::{Grouped, grouped};
 pub use refusal::Refusal;
 pub use states::{States, states};
 

@@ -116,11 +116,13 @@ pub fn states(layers: &Layers) -> Result<States, Refusal> {
 }
 
 /// Layers that are kept, and what comes before and after each.
-struct Web {
-    is_kept: Vec<bool>,
+pub(super) struct Web {
+    pub(super) is_kept: Vec<bool>,
     left_out: Vec<(usize, Option<usize>)>,
     first: usize,
-    feeds: Vec<Vec<usize>>,
+    pub(super) feeds: Vec<Vec<usize>>,
+    /// So that what feeds comes before what is fed.
+    pub(super) order: Vec<usize>,
     earlier: Bits,
     later: Bits,
     /// For each layer, those before it that also feed what is neither before it nor itself.
@@ -128,7 +130,7 @@ struct Web {
 }
 
 impl Web {
-    fn new(layers: &Layers) -> Result<Self, Refusal> {
+    pub(super) fn new(layers: &Layers) -> Result<Self, Refusal> {
         let count = layers.layers.len();
         if count > MOST_LAYERS {
             return Err(Refusal::TooManyLayers { layers: count, most: MOST_LAYERS });
@@ -177,7 +179,7 @@ impl Web {
                 }
             }
         }
-        Ok(Web { is_kept, left_out, first, feeds, earlier, later, open })
+        Ok(Web { is_kept, left_out, first, feeds, order, earlier, later, open })
     }
 }
 

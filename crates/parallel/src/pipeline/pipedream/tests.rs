@@ -169,6 +169,23 @@ fn pieces_that_are_none_of_the_network_are_not_counted() {
     assert!((1..100).contains(&differ), "{differ} of 1000");
 }
 
+#[test]
+fn groups_are_never_better_and_their_plans_are_plans_of_the_network() {
+    let mut dice = Dice::new(14);
+    for round in 0..1000 {
+        let layers = network(&mut dice);
+        let asked = Request { memory_bytes: None, straight: false, ..request(&layers, &mut dice) };
+        let (Ok(fine), Ok(groups)) = (partition(&asked), group::chains(&layers)) else { continue };
+        let coarse = partition(&Request { layers: &groups.layers, ..asked }).unwrap();
+        assert!(coarse.objective >= fine.objective * (1.0 - 1e-12), "round {round}");
+        assert!((coarse.plan.single_s - fine.plan.single_s).abs() < 1e-9, "round {round}");
+        let stages = coarse.plan.stages.iter().flat_map(|stage| groups.spread(&stage.layers));
+        let mut spread: Vec<usize> = stages.collect();
+        spread.sort_unstable();
+        assert_eq!(spread, (0..layers.layers.len()).collect::<Vec<_>>(), "round {round}");
+    }
+}
+
 fn chain(times: &[f64]) -> Layers {
     let layer = |(index, &time): (usize, &f64)| Layer {
         id: format!("n{index}"),
