@@ -5,18 +5,20 @@
 //! seconds that it needs for one minibatch. Machines come in levels: some share fast links, groups of them slower ones.
 //!
 //! The recurrences are those that PipeDream's hierarchical optimizer (Narayanan et al., SOSP 2019) is published with, as
-//! coded rather than as printed: gradients count four times their size, the last stage keeps nothing in memory, a stage
-//! inside a level is not relieved by the level below. The answer is its answer. What differs is how it is found: only
-//! what can still improve on the best so far is looked at, see [`search`], which takes milliseconds where filling the
-//! tables takes minutes.
+//! coded rather than as printed: gradients count four times their size, the last stage keeps nothing in memory, only the
+//! first stage of a level is relieved of gradients by the level below. Its answer is the answer here, with one
+//! exception: inside a level it may count on pieces that are none of the network, where branches are numbered between
+//! each other. On none of the profiles published with it does that matter. What differs is how the answer is found: only
+//! what can matter is looked at, see `search`, which takes milliseconds where filling the tables takes minutes.
 //!
 //! **Simplified, as there**: transfers of activations cost nothing unless `activation_ratio` is given, computing and
 //! exchanging do not overlap, all machines are alike. **Where it does badly**: networks with many branches side by side
-//! have too many [`states`] and are refused; and where a layer is much larger than the others and may not be
-//! replicated, little can be left out and the search takes as long as the tables would.
+//! have too many [`states()`] and are refused unless [`grouped`]; and with far more machines in one level than layers worth replicating,
+//! nearly everything fits nearly everywhere, little can be left out and the search takes seconds.
 
 mod bits;
 mod bound;
+mod group;
 mod refusal;
 mod search;
 mod states;
@@ -25,6 +27,7 @@ mod walk;
 #[cfg(test)]
 mod plain;
 
+pub use group::{Grouped, grouped};
 pub use refusal::Refusal;
 pub use states::{States, states};
 
@@ -46,7 +49,7 @@ pub struct Request<'a> {
     pub memory_bytes: Option<f64>,
     /// Transfers of activations count, divided by this. Without it they are taken to cost nothing.
     pub activation_ratio: Option<f64>,
-    /// Leave machines idle where that is not slower.
+    /// Machines may stay idle.
     pub fewer_machines: bool,
 }
 
@@ -107,16 +110,16 @@ pub fn partition(request: &Request) -> Result<Answer<Partition>, Refusal> {
     check(request)?;
     let states = states(request.layers)?;
     let machines: usize = request.levels.iter().map(|level| level.machines).product();
-    if request.straight && machines > states.len() {
-        return Err(Refusal::TooFewStates { states: states.len(), machines });
+    if request.straight && !request.fewer_machines && machines > states.longest() {
+        return Err(Refusal::TooFewStates { stages: states.longest(), machines });
     }
     let mut search = search::Search::new(request, &states, search::Aim::Time);
-    let objective = search.solve()?;
+    let (bound, bound_by) = bound::bound(request, &states);
+    let objective = search.solve(bound)?;
     if objective.is_infinite() {
         return Err(walk::least_memory(request, &states));
     }
     let plan = walk::read(request, &states, &search);
-    let (bound, bound_by) = bound::bound(request, &states);
     Ok(Answer {
         plan,
         objective,
@@ -161,7 +164,7 @@ fn assumed(request: &Request) -> Vec<String> {
         "computing and exchanging gradients do not overlap".to_string(),
     ];
     match request.activation_ratio {
-        Some(ratio) => said.push(format!("activations travel {ratio} times smaller than they are")),
+        Some(ratio) => said.push(format!("activations travel at their size divided by {ratio}")),
         None => said.push("handing activations on costs nothing".to_string()),
     }
     if request.memory_bytes.is_none() {

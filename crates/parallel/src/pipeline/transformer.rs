@@ -45,6 +45,8 @@ pub struct Request {
     pub memory_bytes: f64,
     /// So many microbatches and no others.
     pub microbatches: Option<u32>,
+    /// The most devices that share a layer.
+    pub most_tensor: u32,
     /// Whether several parts on a stage are allowed.
     pub may_interleave: bool,
 }

@@ -1,8 +1,9 @@
 //! The cases, as the data has them.
 
 use crate::data;
+use consort_parallel::Answer;
 use consort_parallel::pipeline::layers::{Layers, read};
-use consort_parallel::pipeline::pipedream::Level;
+use consort_parallel::pipeline::pipedream::{Level, Partition};
 use consort_types::file::ReadError;
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -10,6 +11,9 @@ use std::path::{Path, PathBuf};
 
 /// Machines and bandwidths for which every profile is cut: flat, and in two levels.
 const FURTHER: [&[(usize, f64)]; 3] = [&[(4, 1.25e9)], &[(8, 1.25e9)], &[(4, 12.5e9), (4, 1.25e9)]];
+
+/// The part by which figures may differ that are the same: sums are in another order.
+const SAME: f64 = 1e-9;
 
 /// One case.
 #[derive(Clone, Debug, Default)]
@@ -32,14 +36,30 @@ pub struct Case {
     pub expected_s: Option<f64>,
     /// How far from it is still the same.
     pub tolerance_s: f64,
+    /// The reference's seconds per minibatch on one machine.
+    pub expected_single_s: Option<f64>,
+    /// How much faster than data parallelism it is by the reference.
+    pub expected_speedup: Option<f64>,
 }
 
 impl Case {
     /// What differs from the reference, in words.
-    pub fn differs(&self, objective: f64) -> Option<String> {
-        let expected = self.expected_s?;
-        let is_same = (objective - expected).abs() <= self.tolerance_s;
-        (!is_same).then(|| format!("{objective} s per minibatch, expected {expected}"))
+    pub fn differs(&self, answer: &Answer<Partition>) -> Vec<String> {
+        let plan = &answer.plan;
+        let differs = |found: f64, expected: Option<f64>, tolerance: Option<f64>, what: &str| {
+            let expected = expected?;
+            let is_same = (found - expected).abs() <= tolerance.unwrap_or(expected * SAME);
+            (!is_same).then(|| format!("{found} {what}, expected {expected}"))
+        };
+        let speedup = plan.data_parallel_s / answer.objective;
+        [
+            differs(answer.objective, self.expected_s, Some(self.tolerance_s), "s per minibatch"),
+            differs(plan.single_s, self.expected_single_s, None, "s on one machine"),
+            differs(speedup, self.expected_speedup, None, "times faster than data parallelism"),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
 
     fn named(mut self, prefix: &str, model: &str) -> Self {
@@ -89,6 +109,8 @@ struct Entry {
     #[serde(default)]
     flags: Vec<String>,
     time_per_stage_s: Option<f64>,
+    single_stage_time_s: Option<f64>,
+    speedup_vs_dp: Option<f64>,
 }
 
 fn expected(folder: &Path) -> Result<Vec<Case>, ReadError> {
@@ -104,7 +126,9 @@ fn flagged(folder: &Path, path: &Path, entry: Entry) -> Result<Case, ReadError> 
         profile: folder.join(format!("{}.graph.txt", entry.model)),
         levels: pairs.map(|(&machines, &bandwidth)| Level { machines, bandwidth }).collect(),
         expected_s: entry.time_per_stage_s,
-        tolerance_s: entry.time_per_stage_s.unwrap_or_default() * 1e-9,
+        tolerance_s: entry.time_per_stage_s.unwrap_or_default() * SAME,
+        expected_single_s: entry.single_stage_time_s,
+        expected_speedup: entry.speedup_vs_dp,
         ..Case::default()
     };
     let mut flags = entry.flags.iter();

@@ -45,9 +45,9 @@ pub enum Refusal {
     },
     /// Fewer places to cut than a straight pipeline has stages.
     TooFewStates {
-        /// How many states there are.
-        states: usize,
-        /// How many stages it would be.
+        /// How many stages it can be cut into.
+        stages: usize,
+        /// How many it would be.
         machines: usize,
     },
     /// No level of machines, or more than are looked at.
@@ -127,9 +127,9 @@ impl fmt::Display for Refusal {
                 f,
                 "the branches of the network can be cut in more than {most} ways; group the layers of a branch into one"
             ),
-            Refusal::TooFewStates { states, machines } => write!(
+            Refusal::TooFewStates { stages, machines } => write!(
                 f,
-                "the network can be cut into at most {states} stages, not {machines}; use fewer machines or allow replicas"
+                "the network can be cut into at most {stages} stages, not {machines}; use fewer machines or allow replicas"
             ),
             Refusal::Levels { levels: 0, .. } => write!(f, "no machines are given; give at least one level"),
             Refusal::Levels { levels, most } => {

@@ -1,22 +1,30 @@
 //! The recurrences, looked up only where they can matter.
 //!
-//! Let `value(i, j, m)` be the pace of what lies between cuts `i` and `j` on `m` machines: either one stage on all of
-//! them, or a pipeline up to a cut `k` and one stage from there on, whichever is faster; the slower of the two sets the
-//! pace. One level further out, the value on all machines of the level below is what a stage takes to compute.
+//! Let the value of `(from, to, machines)` be the pace of what lies between two cuts: either one stage on all of the
+//! machines, or a pipeline up to a cut in between and one stage from there on, whichever is faster; the slower of the
+//! two sets the pace. One level further out, the value on all machines of the level below is what a stage takes to
+//! compute.
 //!
-//! A table of it has an entry for every pair of cuts. Almost none of them are needed: `m` machines with a pace of `v`
-//! compute at most `m v`, on either side of the cut. So once a pace is known, only cuts in a window around the one that
-//! would divide the work evenly can improve on it, and the better the pace, the narrower the window. Values are found
-//! on demand, from the cut in the middle of the window outwards, and kept.
+//! A table of it has an entry for every pair of cuts, and almost none of them are needed. So the question is turned
+//! around: can this be done at that pace? `m` machines with a pace of `v` compute at most `m v`, on either side of a
+//! cut, hence only cuts in a window around the one that divides the work evenly come into question, and one that will do
+//! is enough. Each answer narrows what is kept about an entry, a value that is reached and one that is not undercut,
+//! until for the whole network the two meet.
 //!
-//! The same search finds the least memory with which a pipeline fits: the largest amount kept by a stage takes the place
-//! of the pace. Nothing is known about halves then, and the window is everything.
+//! The same search finds the least memory with which a pipeline fits: what the fullest stage keeps takes the place of
+//! the pace. Nothing is known about halves then, and the window is everything.
 
+mod reach;
+
+use super::bits::Bits;
 use super::{Refusal, Request, States};
-use crate::pipeline::pipedream::bits::Bits;
 
 /// Candidates after which the search is ended; some seconds.
-const MOST_TRIED: u64 = 1 << 31;
+const MOST_TRIED: u64 = 1 << 29;
+/// Entries after which the search is ended; some hundred megabytes.
+const MOST_ENTRIES: usize = 1 << 25;
+/// Where the two sides meet: far closer than anybody asks for, yet wider than rounding.
+const SAME: f64 = 1e-13;
 
 /// What is to be small.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,7 +46,7 @@ pub enum Choice {
     Cut(usize, usize),
 }
 
-/// Values of one level: a row for each first cut, made when it is first needed.
+/// What is known about one level: a row for each first cut, made when it is first needed.
 struct Level {
     machines: usize,
     bandwidth: f64,
@@ -49,14 +57,21 @@ struct Level {
     rows: Vec<Row>,
 }
 
+/// Three tables and not one, so that fresh ones cost nothing until they are written.
 #[derive(Clone, Default)]
 struct Row {
-    /// Negated, so that 0, which a fresh table is full of at no cost, means unknown.
-    values: Vec<f64>,
-    choices: Vec<u32>,
+    /// What is not undercut.
+    low: Vec<f64>,
+    /// What is reached; 0 as long as nothing is.
+    high: Vec<f64>,
+    /// How: 0 by the whole, 1 with fewer machines, otherwise the cut and the replicas behind it.
+    choice: Vec<u32>,
 }
 
-/// Cuts and what lies between them. Cut 0 is before everything, cut `c` after one of the states.
+/// Bits of a choice that hold the replicas.
+const REPLICAS: u32 = 11;
+
+/// Cuts and what lies between them. Cut 0 is before everything, the others are each after one of the states.
 pub struct Search {
     aim: Aim,
     straight: bool,
@@ -72,6 +87,7 @@ pub struct Search {
     learned: Vec<f64>,
     handed: Vec<f64>,
     levels: Vec<Level>,
+    entries: usize,
     tried: u64,
 }
 
@@ -81,21 +97,12 @@ impl Search {
         let mut state_of: Vec<usize> = (0..states.len()).collect();
         // What comes before does not take longer, and the sort is stable: the order stays one of the network.
         state_of.sort_by(|&one, &other| states.compute_s[one].total_cmp(&states.compute_s[other]));
-        let cuts = states.len() + 1;
-        let mut before = Bits::new(cuts, cuts);
-        for (later, &second) in state_of.iter().enumerate() {
-            for (earlier, &first) in state_of[..later].iter().enumerate() {
-                if states.is_before(first, second) {
-                    before.insert(later + 1, earlier + 1);
-                }
-            }
-        }
         let column = |figure: &dyn Fn(usize) -> f64| {
             std::iter::once(0.0).chain(state_of.iter().map(|&state| figure(state))).collect::<Vec<f64>>()
         };
         let (mut within, mut inside) = (1.0, 1.0);
         let levels = request.levels.iter().map(|level| {
-            let rows = vec![Row::default(); cuts];
+            let rows = vec![Row::default(); states.len() + 1];
             let made = Level { machines: level.machines, bandwidth: level.bandwidth, within, inside, rows };
             within = level.machines as f64;
             inside *= level.machines as f64;
@@ -104,32 +111,45 @@ impl Search {
         Search {
             aim,
             straight: request.straight,
-            fewer: request.fewer_machines && aim == Aim::Time,
-            memory: if aim == Aim::Time {
-                request.memory_bytes.unwrap_or(f64::INFINITY)
-            } else {
-                f64::INFINITY
-            },
+            fewer: request.fewer_machines,
+            memory: request.memory_bytes.filter(|_| aim == Aim::Time).unwrap_or(f64::INFINITY),
             ratio: request.activation_ratio.filter(|_| aim == Aim::Time),
-            before,
+            before: before(states, &state_of),
             time: column(&|state| states.compute_s[state]),
             kept: column(&|state| states.activation_bytes[state] + states.parameter_bytes[state]),
             learned: column(&|state| states.parameter_bytes[state]),
             handed: column(&|state| states.handed_bytes[state]),
             levels: levels.collect(),
             state_of,
+            entries: 0,
             tried: 0,
         }
     }
 
-    /// The value of the whole network on all machines; infinite where there is none.
-    pub fn solve(&mut self) -> Result<f64, Refusal> {
+    /// The value of the whole network on all machines, at least `low`; infinite where there is none.
+    pub fn solve(&mut self, low: f64) -> Result<f64, Refusal> {
         let top = self.levels.len() - 1;
-        let value = self.value(top, 0, self.last(), self.levels[top].machines);
-        match self.tried > MOST_TRIED {
-            true => Err(Refusal::TooLong { tried: self.tried }),
-            false => Ok(value),
+        let (last, machines) = (self.last(), self.levels[top].machines);
+        let (mut low, mut high) = (low, f64::INFINITY);
+        // From below, since what cannot be reached is found out soon: every window is narrow.
+        let mut margin = 0.01;
+        while high - low > SAME * high || high.is_infinite() {
+            let asked = match high.is_infinite() {
+                true if margin < 1000.0 && low > 0.0 => low * (1.0 + margin),
+                true => f64::INFINITY,
+                false => low + (high - low) / 2.0,
+            };
+            margin *= 2.0;
+            match self.reach(top, 0, last, machines, asked) {
+                Ok(value) => high = value,
+                Err(value) if value.is_infinite() => break,
+                Err(value) => low = value,
+            }
+            if self.is_spent() {
+                return Err(Refusal::TooLong { tried: self.tried });
+            }
         }
+        Ok(high)
     }
 
     /// How many candidates were looked at.
@@ -147,172 +167,37 @@ impl Search {
         self.state_of[cut - 1]
     }
 
-    /// How a value came about that was found before.
+    /// How a value came about that was reached.
     pub fn choice(&self, level: usize, from: usize, to: usize, machines: usize) -> Choice {
         let shape = &self.levels[level];
-        match shape.rows[from].choices.get(place(shape.machines, from, to, machines)) {
-            Some(&packed) if packed > 1 => {
-                Choice::Cut(packed as usize >> 11, packed as usize & ((1 << 11) - 1))
-            }
+        match shape.rows[from].choice.get(place(shape.machines, from, to, machines)) {
+            None | Some(0) => Choice::Whole,
             Some(1) => Choice::Fewer,
-            _ => Choice::Whole,
-        }
-    }
-
-    /// The pace between two cuts on some machines of a level, or what is kept.
-    fn value(&mut self, level: usize, from: usize, to: usize, machines: usize) -> f64 {
-        let most = self.levels[level].machines;
-        let place = place(most, from, to, machines);
-        let size = (self.last() - from) * most;
-        let row = &mut self.levels[level].rows[from];
-        if row.values.is_empty() {
-            row.values = vec![0.0; size];
-            row.choices = vec![0; size];
-        }
-        // Values are kept negated, so that 0, which a fresh table is full of at no cost, means unknown.
-        let known = row.values[place];
-        if known != 0.0 {
-            return -known;
-        }
-        let (value, choice) = self.find(level, from, to, machines);
-        let row = &mut self.levels[level].rows[from];
-        row.values[place] = -value.max(f64::MIN_POSITIVE);
-        row.choices[place] = match choice {
-            Choice::Whole => 0,
-            Choice::Fewer => 1,
-            Choice::Cut(cut, replicas) => (cut << 11 | replicas) as u32,
-        };
-        value
-    }
-
-    fn find(&mut self, level: usize, from: usize, to: usize, machines: usize) -> (f64, Choice) {
-        let mut best = (self.whole(level, from, to, machines), Choice::Whole);
-        if self.fewer && machines > 1 {
-            let value = self.value(level, from, to, machines - 1);
-            if value < best.0 {
-                best = (value, Choice::Fewer);
+            Some(&packed) => {
+                Choice::Cut((packed >> REPLICAS) as usize, (packed & ((1 << REPLICAS) - 1)) as usize)
             }
         }
-        let most_replicas = if self.straight { 1 } else { machines - 1 };
-        for replicas in 1..=most_replicas.min(machines - 1) {
-            if self.handing(level, to, replicas) < best.0 {
-                self.cut(level, (from, to), machines, replicas, &mut best);
-            }
-        }
-        best
     }
 
-    /// One stage on all of the machines.
-    fn whole(&mut self, level: usize, from: usize, to: usize, machines: usize) -> f64 {
-        if self.straight && machines > 1 {
-            return f64::INFINITY;
-        }
-        let shape = &self.levels[level];
-        let copies = (shape.machines - machines).div_ceil(machines);
-        let kept = copies as f64 * (self.kept[to] - self.kept[from]);
-        if kept > self.memory {
-            return f64::INFINITY;
-        }
-        let sync = self.sync(level, from, to, machines) / shape.within;
-        let inner = self.inner(level, from, to);
-        match self.aim {
-            Aim::Time => (inner + sync) / machines as f64,
-            Aim::Memory => kept.max(inner),
-        }
-    }
-
-    /// What a stage takes on one machine of this level.
-    fn inner(&mut self, level: usize, from: usize, to: usize) -> f64 {
-        match (level, self.aim) {
-            (0, Aim::Time) => self.time[to] - self.time[from],
-            (0, Aim::Memory) => 0.0,
-            _ => self.value(level - 1, from, to, self.levels[level - 1].machines),
-        }
-    }
-
-    /// Exchanging gradients.
-    fn sync(&self, level: usize, from: usize, to: usize, replicas: usize) -> f64 {
-        let learned = self.learned[to] - self.learned[from];
-        4.0 * (replicas - 1) as f64 * learned / (self.levels[level].bandwidth * replicas as f64)
-    }
-
-    /// Handing on what is ready at a cut, 0 where that is taken to cost nothing.
-    fn handing(&self, level: usize, cut: usize, replicas: usize) -> f64 {
-        match self.ratio {
-            Some(ratio) if cut < self.last() => {
-                2.0 * self.handed[cut] / (self.levels[level].bandwidth * replicas as f64) / ratio
-            }
-            _ => 0.0,
-        }
-    }
-
-    /// Tries all cuts that can improve on the best so far, with so many replicas of the stage behind them.
-    fn cut(
-        &mut self,
-        level: usize,
-        (from, to): (usize, usize),
-        machines: usize,
-        replicas: usize,
-        best: &mut (f64, Choice),
-    ) {
-        let (begin, end, inside) = (self.time[from], self.time[to], self.levels[level].inside);
-        let rest = machines - replicas;
-        let even = begin + (end - begin) * rest as f64 / machines as f64;
-        let middle = from + 1 + self.time[from + 1..to].partition_point(|&time| time < even);
-        for cut in middle..to {
-            if self.aim == Aim::Time && self.time[cut] - begin > best.0 * rest as f64 * inside {
-                break;
-            }
-            self.attempt(level, (from, cut, to), machines, replicas, best);
-        }
-        for cut in (from + 1..middle).rev() {
-            if self.aim == Aim::Time && end - self.time[cut] > best.0 * replicas as f64 * inside {
-                break;
-            }
-            self.attempt(level, (from, cut, to), machines, replicas, best);
-        }
-    }
-
-    fn attempt(
-        &mut self,
-        level: usize,
-        (from, cut, to): (usize, usize, usize),
-        machines: usize,
-        replicas: usize,
-        best: &mut (f64, Choice),
-    ) {
-        if !self.before.has(to, cut) || (from > 0 && !self.before.has(cut, from)) {
-            return;
-        }
-        self.tried += 1;
-        let shape = &self.levels[level];
-        let copies = (shape.machines - machines).div_ceil(replicas);
-        let kept = copies as f64 * (self.kept[to] - self.kept[cut]);
-        if kept > self.memory || self.tried > MOST_TRIED {
-            return;
-        }
-        let stage = match self.aim {
-            Aim::Memory => kept.max(self.inner(level, cut, to)),
-            Aim::Time => {
-                let sync = self.sync(level, cut, to, replicas);
-                let least = (self.time[to] - self.time[cut]) / shape.inside;
-                let hands = self.handing(level, cut, replicas).max(self.handing(level, to, replicas));
-                if ((least + sync) / replicas as f64).max(hands) >= best.0 {
-                    return;
-                }
-                ((self.inner(level, cut, to) + sync) / replicas as f64).max(hands)
-            }
-        };
-        if stage < best.0 {
-            let value = stage.max(self.value(level, from, cut, machines - replicas));
-            if value < best.0 {
-                *best = (value, Choice::Cut(cut, replicas));
-            }
-        }
+    fn is_spent(&self) -> bool {
+        self.tried > MOST_TRIED || self.entries > MOST_ENTRIES
     }
 }
 
-/// Where a value is kept in its row.
+/// Which cuts come before each.
+fn before(states: &States, state_of: &[usize]) -> Bits {
+    let mut before = Bits::new(state_of.len() + 1, state_of.len() + 1);
+    for (later, &second) in state_of.iter().enumerate() {
+        for (earlier, &first) in state_of[..later].iter().enumerate() {
+            if states.is_before(first, second) {
+                before.insert(later + 1, earlier + 1);
+            }
+        }
+    }
+    before
+}
+
+/// Where an entry is kept in its row.
 fn place(most: usize, from: usize, to: usize, machines: usize) -> usize {
     (to - from - 1) * most + machines - 1
 }

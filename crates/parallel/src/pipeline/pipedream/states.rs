@@ -9,15 +9,15 @@
 //! branch which is not done as seen from one of them. Where that optimizer takes the order of a hash table, the order of
 //! the file is taken.
 
-use super::Refusal;
-use super::bits::{Bits, has, meet, numbers};
-use crate::pipeline::layers::Layers;
-use std::collections::BTreeMap;
+mod fronts;
+mod web;
 
-/// Most layers: sets of them are kept for each.
-const MOST_LAYERS: usize = 8192;
-/// Most states: sets of them are kept for each.
-const MOST_STATES: usize = 8192;
+pub(super) use web::Web;
+
+use super::Refusal;
+use super::bits::{Bits, has, numbers};
+use crate::pipeline::layers::Layers;
+use fronts::Fronts;
 
 /// Where one can stand in a network, so that whatever comes before is numbered lower.
 #[derive(Clone, Debug)]
@@ -50,6 +50,16 @@ impl States {
     /// Whether one can get from the first to the second.
     pub fn is_before(&self, first: usize, second: usize) -> bool {
         self.before.has(second, first)
+    }
+
+    /// How many states can follow each other.
+    pub fn longest(&self) -> usize {
+        let mut longest: Vec<usize> = vec![];
+        for state in 0..self.len() {
+            let before = numbers(self.before.row(state)).map(|earlier| longest[earlier]).max();
+            longest.push(before.unwrap_or(0) + 1);
+        }
+        longest.last().copied().unwrap_or(0)
     }
 
     /// Whether a layer is done in a state.
@@ -103,227 +113,6 @@ pub fn states(layers: &Layers) -> Result<States, Refusal> {
         before,
         done,
     })
-}
-
-/// Layers that are kept, and what comes before and after each.
-struct Web {
-    is_kept: Vec<bool>,
-    left_out: Vec<(usize, Option<usize>)>,
-    first: usize,
-    feeds: Vec<Vec<usize>>,
-    earlier: Bits,
-    later: Bits,
-    /// For each layer, those before it that also feed what is neither before it nor itself.
-    open: Bits,
-}
-
-impl Web {
-    fn new(layers: &Layers) -> Result<Self, Refusal> {
-        let count = layers.layers.len();
-        if count > MOST_LAYERS {
-            return Err(Refusal::TooManyLayers { layers: count, most: MOST_LAYERS });
-        }
-        if let Some(&edge) = layers.edges.iter().find(|(from, to)| *from.max(to) >= count) {
-            return Err(Refusal::Edge { edge, layers: count });
-        }
-        let is_fine = |figure: f64| figure.is_finite() && figure >= 0.0;
-        if let Some(odd) = layers.layers.iter().find(|layer| {
-            !(is_fine(layer.forward_s + layer.backward_s)
-                && is_fine(layer.forward_s.min(layer.backward_s))
-                && is_fine(layer.activation_bytes)
-                && is_fine(layer.parameter_bytes))
-        }) {
-            return Err(Refusal::Figure { layer: odd.id.clone() });
-        }
-        let (is_kept, left_out) = keep(layers);
-        let mut feeds = vec![vec![]; count];
-        let mut fed_by = vec![vec![]; count];
-        for &(from, to) in layers.edges.iter().filter(|(from, to)| is_kept[*from] && is_kept[*to]) {
-            feeds[from].push(to);
-            fed_by[to].push(from);
-        }
-        let order = sort(layers, &feeds, &fed_by)?;
-        let Some(first) = (0..count).find(|&index| is_kept[index] && fed_by[index].is_empty()) else {
-            return Err(Refusal::Empty);
-        };
-        let (mut earlier, mut later) = (Bits::new(count, count), Bits::new(count, count));
-        for &index in &order {
-            for &from in &fed_by[index] {
-                earlier.join(index, from);
-                earlier.insert(index, from);
-            }
-        }
-        for &index in order.iter().rev() {
-            for &to in &feeds[index] {
-                later.join(index, to);
-                later.insert(index, to);
-            }
-        }
-        let mut open = Bits::new(count, count);
-        for index in 0..count {
-            for from in numbers(earlier.row(index)) {
-                if feeds[from].iter().any(|&to| to != index && !earlier.has(index, to)) {
-                    open.insert(index, from);
-                }
-            }
-        }
-        Ok(Web { is_kept, left_out, first, feeds, earlier, later, open })
-    }
-}
-
-/// Which layers are kept; inputs and what nobody uses are not.
-fn keep(layers: &Layers) -> (Vec<bool>, Vec<(usize, Option<usize>)>) {
-    let mut is_kept = vec![true; layers.layers.len()];
-    let mut left_out = vec![];
-    let is_fed: Vec<bool> = marked(layers, |&(_, to)| to);
-    let feeds: Vec<bool> = marked(layers, |&(from, _)| from);
-    for (index, layer) in layers.layers.iter().enumerate() {
-        if layer.name.starts_with("Input") && !is_fed[index] {
-            is_kept[index] = false;
-            left_out.push((index, None));
-        } else if layer.name.starts_with("__getitem__") && !feeds[index] {
-            is_kept[index] = false;
-            let beside = layers.edges.iter().find(|(_, to)| *to == index).map(|(from, _)| *from);
-            left_out.push((index, beside));
-        }
-    }
-    (is_kept, left_out)
-}
-
-fn marked(layers: &Layers, end: impl Fn(&(usize, usize)) -> usize) -> Vec<bool> {
-    let mut marks = vec![false; layers.layers.len()];
-    layers.edges.iter().for_each(|edge| marks[end(edge)] = true);
-    marks
-}
-
-/// Layers so that what feeds comes before what is fed.
-fn sort(layers: &Layers, feeds: &[Vec<usize>], fed_by: &[Vec<usize>]) -> Result<Vec<usize>, Refusal> {
-    let mut waits: Vec<usize> = fed_by.iter().map(Vec::len).collect();
-    let mut order: Vec<usize> = (0..waits.len()).filter(|&index| waits[index] == 0).collect();
-    let mut at = 0;
-    while at < order.len() {
-        for &to in &feeds[order[at]] {
-            waits[to] -= 1;
-            if waits[to] == 0 {
-                order.push(to);
-            }
-        }
-        at += 1;
-    }
-    let Some(stuck) = waits.iter().position(|&wait| wait > 0) else {
-        return Ok(order);
-    };
-    // Whatever still waits is fed by something that still waits: going back leads around a circle.
-    let mut path = vec![stuck];
-    loop {
-        let from = fed_by[path[path.len() - 1]].iter().copied().find(|&from| waits[from] > 0);
-        let from = from.unwrap_or(stuck);
-        if let Some(begin) = path.iter().position(|&index| index == from) {
-            path.push(from);
-            let circle = path[begin..].iter().rev().map(|&index| layers.layers[index].id.clone());
-            return Err(Refusal::Cycle { layers: circle.collect() });
-        }
-        path.push(from);
-    }
-}
-
-/// All fronts, in the order in which they are found.
-struct Fronts {
-    bare: Vec<Vec<usize>>,
-    /// With the layers before it that still feed something.
-    whole: Bits,
-    next: Vec<Vec<usize>>,
-}
-
-impl Fronts {
-    fn find(web: &Web) -> Result<Self, Refusal> {
-        let mut found = Fronts { bare: vec![], whole: Bits::new(0, web.feeds.len()), next: vec![] };
-        let mut numbers = BTreeMap::new();
-        let start = vec![web.first];
-        numbers.insert(start.clone(), 0);
-        found.add(web, start);
-        let mut at = 0;
-        while at < found.bare.len() {
-            for front in found.after(web, at) {
-                let mut key = front.clone();
-                key.sort_unstable();
-                let fresh = numbers.len();
-                let number = *numbers.entry(key).or_insert(fresh);
-                if number == fresh {
-                    if fresh == MOST_STATES {
-                        return Err(Refusal::TooManyStates { most: MOST_STATES });
-                    }
-                    found.add(web, front);
-                }
-                found.next[at].push(number);
-            }
-            at += 1;
-        }
-        Ok(found)
-    }
-
-    fn add(&mut self, web: &Web, front: Vec<usize>) {
-        let mut whole = Bits::new(1, web.feeds.len());
-        for &member in &front {
-            whole.join_with(0, web.open.row(member));
-            whole.insert(0, member);
-        }
-        self.whole.push(whole.row(0));
-        self.bare.push(front);
-        self.next.push(vec![]);
-    }
-
-    /// The fronts one layer further.
-    fn after(&self, web: &Web, front: usize) -> Vec<Vec<usize>> {
-        let (bare, whole) = (&self.bare[front], self.whole.row(front));
-        let members: Vec<usize> =
-            numbers(whole).filter(|member| !bare.contains(member)).chain(bare.iter().copied()).collect();
-        let mut after = vec![];
-        for &member in &members {
-            for &to in &web.feeds[member] {
-                if !bare.contains(&to) && !meet(web.later.row(to), whole) {
-                    after.push(replaced(web, &members, member, to));
-                }
-            }
-        }
-        after
-    }
-
-    /// So that all edges lead upwards: backwards from the ends, the branch that was found last first.
-    fn sorted(&self) -> Vec<usize> {
-        let mut order = vec![];
-        let mut is_seen = vec![false; self.next.len()];
-        is_seen[0] = true;
-        let mut path = vec![(0, 0)];
-        while let Some((front, at)) = path.pop() {
-            match self.next[front].get(at) {
-                Some(&next) => {
-                    path.push((front, at + 1));
-                    if !is_seen[next] {
-                        is_seen[next] = true;
-                        path.push((next, 0));
-                    }
-                }
-                None => order.push(front),
-            }
-        }
-        order.reverse();
-        order
-    }
-}
-
-/// The front in which one member gave way to what it feeds.
-fn replaced(web: &Web, members: &[usize], old: usize, new: usize) -> Vec<usize> {
-    let mut set = Bits::new(1, web.feeds.len());
-    let swapped = || members.iter().map(|&member| if member == old { new } else { member });
-    swapped().for_each(|member| set.insert(0, member));
-    let mut front = vec![];
-    for member in swapped().filter(|&member| !meet(web.later.row(member), set.row(0))) {
-        if !front.contains(&member) {
-            front.push(member);
-        }
-    }
-    front
 }
 
 #[cfg(test)]

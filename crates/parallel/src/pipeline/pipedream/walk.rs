@@ -3,13 +3,17 @@
 use super::search::{Aim, Choice, Search};
 use super::{Partition, Piece, Refusal, Request, Stage, States};
 
-/// A piece between two cuts, on so many machines of its level, and of all levels.
+/// A piece between two cuts.
 #[derive(Clone, Copy)]
 struct Cut {
     from: usize,
     to: usize,
+    /// Machines of its level.
     replicas: usize,
+    /// Machines over all levels.
     machines: usize,
+    /// Minibatches that each keeps.
+    copies: usize,
 }
 
 /// The plan behind a search that found one.
@@ -29,7 +33,7 @@ pub fn read(request: &Request, states: &States, search: &Search) -> Partition {
 /// The pieces of every level, outermost first.
 fn cuts(request: &Request, search: &Search) -> Vec<Vec<Cut>> {
     let mut levels: Vec<Vec<Cut>> = vec![];
-    let mut pieces = vec![Cut { from: 0, to: search.last(), replicas: 1, machines: 1 }];
+    let mut pieces = vec![Cut { from: 0, to: search.last(), replicas: 1, machines: 1, copies: 0 }];
     for (level, shape) in request.levels.iter().enumerate().rev() {
         let mut finer = vec![];
         for piece in pieces {
@@ -39,13 +43,15 @@ fn cuts(request: &Request, search: &Search) -> Vec<Vec<Cut>> {
                 match search.choice(level, piece.from, to, machines) {
                     Choice::Fewer => machines -= 1,
                     Choice::Cut(from, replicas) => {
-                        finer.push(Cut { from, to, replicas, machines: piece.machines * replicas });
+                        let copies = (shape.machines - machines).div_ceil(replicas);
+                        finer.push(Cut { from, to, replicas, machines: piece.machines * replicas, copies });
                         to = from;
                         machines -= replicas;
                     }
                     Choice::Whole => {
+                        let copies = (shape.machines - machines).div_ceil(machines);
                         let all = piece.machines * machines;
-                        finer.push(Cut { from: piece.from, to, replicas: machines, machines: all });
+                        finer.push(Cut { from: piece.from, to, replicas: machines, machines: all, copies });
                         break;
                     }
                 }
@@ -98,29 +104,32 @@ fn data_parallel(request: &Request, states: &States) -> f64 {
     time
 }
 
-/// Nothing fits: what would have to.
+/// Nothing fits: the memory with which something would, or that memory is not what is lacking.
 pub fn least_memory(request: &Request, states: &States) -> Refusal {
     let mut search = Search::new(request, states, Aim::Memory);
-    let least = match search.solve() {
-        Ok(least) => least,
+    let least = match search.solve(0.0) {
+        Ok(least) if least.is_finite() => least,
+        Ok(_) => {
+            let machines = request.levels.iter().map(|level| level.machines).product();
+            return Refusal::TooFewStates { stages: states.longest(), machines };
+        }
         Err(refusal) => return refusal,
     };
-    let bytes = request.memory_bytes.unwrap_or_default();
-    let stages = read(request, states, &search).stages;
     let weight = |layer: usize| {
         let layer = &request.layers.layers[layer];
         layer.activation_bytes + layer.parameter_bytes
     };
-    // Counted from the end, a straight pipeline keeps one more minibatch with every stage.
-    let kept = |index: usize| {
-        let copies = stages.len() - 1 - index;
-        copies as f64 * stages[index].layers.iter().map(|&layer| weight(layer)).sum::<f64>()
+    let layers = |cut: &Cut| {
+        let begin = (cut.from > 0).then(|| search.state(cut.from));
+        let end = states.done(search.state(cut.to));
+        end.filter(|&layer| !begin.is_some_and(|begin| states.has_done(begin, layer))).collect::<Vec<_>>()
     };
-    let largest = |one: &usize, other: &usize| kept(*one).total_cmp(&kept(*other)).then(other.cmp(one));
-    let fullest = (0..stages.len()).max_by(largest).unwrap_or_default();
-    let heaviest =
-        |one: &&usize, other: &&usize| weight(**one).total_cmp(&weight(**other)).then(other.cmp(one));
-    let layer = stages[fullest].layers.iter().max_by(heaviest);
-    let layer = layer.map(|&layer| request.layers.layers[layer].id.clone()).unwrap_or_default();
+    let kept = |cut: &Cut| cut.copies as f64 * layers(cut).into_iter().map(weight).sum::<f64>();
+    let mut pieces = cuts(request, &search).concat();
+    pieces.sort_by(|one, other| kept(other).total_cmp(&kept(one)));
+    let mut layers = pieces.first().map(layers).unwrap_or_default();
+    layers.sort_by(|&one, &other| weight(other).total_cmp(&weight(one)));
+    let layer = layers.first().map(|&layer| request.layers.layers[layer].id.clone()).unwrap_or_default();
+    let bytes = request.memory_bytes.unwrap_or_default();
     Refusal::NoRoom { layer, least_bytes: least.ceil(), bytes }
 }

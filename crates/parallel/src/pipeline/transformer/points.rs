@@ -35,6 +35,9 @@ pub fn all(request: &Request) -> Vec<Point> {
     let mut points = vec![];
     let divisors = |of: u32| (1..=of).filter(move |by| of.is_multiple_of(*by));
     for tensor in divisors(request.devices.min(request.per_host)) {
+        if tensor > request.most_tensor {
+            break;
+        }
         if !request.shape.heads.is_multiple_of(tensor) || !request.devices.is_multiple_of(tensor) {
             continue;
         }

@@ -20,6 +20,7 @@ fn request(devices: u32) -> Request {
         operations_per_s: 0.4 * 989e12,
         memory_bytes: 80e9,
         microbatches: None,
+        most_tensor: 8,
         may_interleave: true,
     }
 }
