@@ -1,10 +1,9 @@
 //! `ranks`: the order of hosts in a ring, beside exhaustive search.
 //!
 //! Tables of the data beside the best ring that was found by trying all; random tables of 14 hosts, with ties and
-//! without, beside a search of our own that tries all and gives up only what cannot win; and a fat tree of 1,024 hosts,
-//! whose bound is reached by counting how often any ring must leave each domain; and 256 hosts as if measured, beside a
-//! bound alone. Bars: exactly the best up to 14 hosts;
-//! 1,024 hosts within 1 % of the bound on both criteria, in at most 100 ms.
+//! without, beside a search of our own that tries all and gives up only what cannot win; a fat tree of 1,024 hosts, whose
+//! bound is reached by counting how often any ring must leave each domain; and 256 hosts as if measured, beside a bound
+//! alone. Bars: exactly the best up to 14 hosts; 1,024 hosts within 1 % of the bound on both criteria, in at most 100 ms.
 
 mod trying;
 
