@@ -24,13 +24,30 @@ pub fn pipedream(request: &Request, fleet: &Fleet) -> Vec<Given> {
             activation_ratio,
             fewer_machines: false,
         };
-        let Ok(answer) = pipedream::partition(&asked) else { continue };
-        let given = given(&answer.plan, &levels, request.layers.layers.len());
+        let Some(partition) = partition(&asked) else { continue };
+        let given = given(&partition, &levels, request.layers.layers.len());
         if !found.contains(&given) {
             found.push(given);
         }
     }
     found
+}
+
+/// Its partition, of groups of layers where there are too many branches side by side.
+fn partition(asked: &pipedream::Request<'_>) -> Option<Partition> {
+    match pipedream::partition(asked) {
+        Ok(answer) => Some(answer.plan),
+        Err(pipedream::Refusal::TooManyStates { .. }) => {
+            let groups = pipedream::grouped(asked.layers).ok()?;
+            let mut plan =
+                pipedream::partition(&pipedream::Request { layers: &groups.layers, ..asked.clone() })
+                    .ok()?
+                    .plan;
+            plan.stages.iter_mut().for_each(|stage| stage.layers = groups.spread(&stage.layers));
+            Some(plan)
+        }
+        Err(_) => None,
+    }
 }
 
 /// Levels of the fleet, innermost first; none for a single device.
