@@ -1,5 +1,6 @@
 //! Every plan there is on tiny chains, against the planner and its bound.
 
+use super::super::fleet::Group;
 use super::super::*;
 use super::{chain, fabric, kind};
 use crate::dice::Dice;
