@@ -53,14 +53,18 @@ fn line(row: Row) -> Line {
         value: anchor.value,
     });
     Line {
-        checked: anchor.is_some() || row.is_barred || !row.misses.is_empty(),
+        checked: anchor.is_some() || row.is_barred || missed(&row),
         case: row.case,
         policy: POLICY.into(),
         seed: 0,
         metrics: Metrics { figures: None, more: row.figures.into_iter().collect() },
         anchor,
-        misses: row.misses,
+        misses: row.misses.into_iter().chain(row.late).collect(),
     }
+}
+
+fn missed(row: &Row) -> bool {
+    !row.misses.is_empty() || !row.late.is_empty()
 }
 
 /// One column for each figure that some row has, in the order of the rows.
@@ -85,8 +89,8 @@ fn table(rows: &[Row]) -> Table {
         };
         table.text("anchor", 1, rows.iter().map(|row| named(row).unwrap_or_default()));
     }
-    let verdict = |row: &Row| if row.misses.is_empty() { "" } else { "missed" }.to_string();
-    if rows.iter().any(|row| !row.misses.is_empty()) {
+    let verdict = |row: &Row| if missed(row) { "missed" } else { "" }.to_string();
+    if rows.iter().any(missed) {
         table.text("", 0, rows.iter().map(verdict));
     }
     table
