@@ -47,13 +47,14 @@ pub fn run(args: &Args, scenario: &'static Scenario) -> Result<Outcome, Failure>
 }
 
 fn line(row: Row) -> Line {
+    let checked = row.anchor.is_some() || row.is_barred || missed(&row);
     let anchor = row.anchor.map(|anchor| Beside {
         who: anchor.who.into(),
         metric: anchor.metric.into(),
         value: anchor.value,
     });
     Line {
-        checked: anchor.is_some() || row.is_barred || missed(&row),
+        checked,
         case: row.case,
         policy: POLICY.into(),
         seed: 0,
