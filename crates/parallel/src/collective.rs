@@ -9,6 +9,7 @@
 //! | [`tiers`] | ranks in islands, hosts and racks: what one tier after another costs |
 //! | [`cut`] | the best that any directed fabric allows, exactly |
 //! | [`wires`], [`bound`] | a fabric as vertices and links, and the bound of an operation on it |
+//! | [`ground`] | all that is known about the ranks of a job, put together |
 //! | [`choose`] | the best algorithm by size of message |
 //! | [`nccl`] | what NCCL would choose itself |
 //! | [`buckets`] | gradients sent while backward still runs |
@@ -22,10 +23,12 @@ pub mod buckets;
 pub mod choose;
 pub mod cost;
 pub mod cut;
+pub mod ground;
 pub mod nccl;
 pub mod share;
 pub mod tiers;
 pub mod wires;
 
 pub use cost::{Algorithm, Operation};
+pub use ground::Ground;
 pub use tiers::{Tier, Tiers};

@@ -53,8 +53,8 @@ impl Bounds {
         };
         raise(Operation::AllGather, gather.inv_x / ranks, "narrowest cut of the fabric");
         raise(Operation::ReduceScatter, scatter.inv_x / ranks, "narrowest cut of the fabric");
-        for division in &wires.groups {
-            let groups = measure(wires, division);
+        for division in &wires.divisions {
+            let groups = measure(wires, &division.groups);
             let out: f64 = groups.iter().map(|group| group.out).sum();
             let into: f64 = groups.iter().map(|group| group.into).sum();
             if groups.len() > 1 {
@@ -62,7 +62,7 @@ impl Bounds {
                 raise(
                     Operation::AllReduce,
                     messages / out.min(into),
-                    &format!("links out of {} groups", groups.len()),
+                    &format!("links out of all {} {}", groups.len(), division.name),
                 );
             }
             for group in groups.iter().filter(|group| group.ranks > 0.0 && group.ranks < ranks) {

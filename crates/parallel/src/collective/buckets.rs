@@ -5,13 +5,18 @@
 //! gradient, many small ones pay the latency often. `DistributedDataParallel` closes a bucket at 25 MiB, the first at 1.
 //!
 //! Here the boundaries are found exactly: whoever has sent the first `j` layers soonest is never worse off later, so one
-//! figure for each `j` is enough (dynamic programming over all pairs of boundaries).
+//! figure for each `j` is enough (dynamic programming over all pairs of boundaries). Of the plans that end soonest, one
+//! with few buckets is taken.
 //!
 //! The bound: of all layers from some layer on, no gradient can be sent before the first of them is ready, and sending
 //! them all takes at least as long as sending them at once, since two messages never take less than one of both.
 //!
 //! Simplified: sending does not slow backward down, one bucket is on the way at a time, and the optimizer waits for all.
 //! Does badly: gradients that are used several times and are not ready when their layer is done.
+
+mod list;
+
+pub use list::read;
 
 use crate::answer::Answer;
 use serde::Serialize;
@@ -223,28 +228,29 @@ impl Order {
     }
 }
 
-/// The boundaries of the best buckets.
+/// The boundaries of the best buckets: of those that end soonest, few.
 fn best(order: &Order, send: &impl Fn(f64) -> f64) -> Vec<usize> {
     let whole = order.layers();
-    let (mut soonest, mut cut) = (vec![0.0f64; whole + 1], vec![0; whole + 1]);
+    let mut soonest = vec![0.0f64; whole + 1];
     for to in 1..=whole {
-        soonest[to] = f64::INFINITY;
-        // Fewest boundaries win a tie.
-        for from in 0..to {
-            let bytes = order.sent[to] - order.sent[from];
-            let end = match bytes > 0.0 {
-                true => soonest[from].max(order.ready[to]) + order.price(from, to, send),
-                false => soonest[from],
-            };
-            if end < soonest[to] {
-                (soonest[to], cut[to]) = (end, from);
-            }
-        }
+        let end = |from: usize| match order.sent[to] > order.sent[from] {
+            true => soonest[from].max(order.ready[to]) + order.price(from, to, send),
+            false => soonest[from],
+        };
+        soonest[to] = (0..to).map(end).fold(f64::INFINITY, f64::min);
     }
-    let (mut ends, mut at) = (vec![], whole);
-    while at > 0 {
-        ends.push(at);
-        at = cut[at];
+    // Backwards: the largest bucket that still ends in time, if what lies before it can be there in time too.
+    let (mut ends, mut to, mut due) = (vec![], whole, soonest[whole] * (1.0 + 1e-12));
+    while to > 0 {
+        ends.push(to);
+        let start = |from: usize| due - order.price(from, to, send);
+        let fits = |&from: &usize| match order.sent[to] > order.sent[from] {
+            true => order.ready[to] <= start(from) && soonest[from] <= start(from),
+            false => soonest[from] <= due,
+        };
+        let from = (0..to).find(fits).unwrap_or(to - 1);
+        due = start(from);
+        to = from;
     }
     ends.reverse();
     ends
@@ -283,8 +289,8 @@ mod tests {
                 order.run(&ends, &send).last().map_or(0.0, |bucket| bucket.end_s).max(order.ready[count])
             });
             let best = all.fold(f64::INFINITY, f64::min);
-            assert!((answer.objective - best).abs() < 1e-12 * best, "{figures:?} {answer:?} {best}");
-            assert!(answer.bound <= best * (1.0 + 1e-12) && answer.bound > 0.0);
+            assert!((answer.objective - best).abs() < 1e-11 * best, "{figures:?} {answer:?} {best}");
+            assert!(answer.bound <= best * (1.0 + 1e-11) && answer.bound > 0.0);
             assert!(answer.plan.fixed.iter().all(|fixed| fixed.end_s >= best * (1.0 - 1e-12)));
         }
     }
@@ -294,8 +300,8 @@ mod tests {
         let answer = plan(&layers(&[(1.0, 10.0), (1.0, 10.0), (1.0, 10.0)]), |bytes| bytes / 100.0).unwrap();
         assert!((answer.plan.exposed_s - 0.1).abs() < 1e-12);
         assert!(answer.gap() < 1e-12);
-        assert_eq!(answer.plan.buckets.len(), 3);
-        assert_eq!((answer.plan.buckets[0].first, answer.plan.buckets[0].last), (2, 2));
+        let seen: Vec<_> = answer.plan.buckets.iter().map(|bucket| (bucket.first, bucket.last)).collect();
+        assert_eq!(seen, [(1, 2), (0, 0)]);
     }
 
     #[test]

@@ -7,23 +7,12 @@
 //! Simplified: see [`super::cost`] and [`super::tiers`]. Does badly: two changes between the same two powers of two that
 //! cancel each other are not seen.
 
-use super::bound::Bounds;
 use super::cost::{Algorithm, Operation};
+use super::ground::Ground;
 use super::nccl::{Layout, Machine, Pick, Protocol};
-use super::tiers::Tiers;
 use crate::answer::Answer;
 use serde::Serialize;
 use std::fmt;
-
-/// What is known about the ranks.
-pub struct Ground<'a> {
-    /// Their tiers.
-    pub tiers: &'a Tiers,
-    /// What no algorithm beats.
-    pub bounds: &'a Bounds,
-    /// What NCCL finds.
-    pub machine: Machine,
-}
 
 /// Prices, and what to choose.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -75,8 +64,8 @@ pub struct Timed {
 pub struct Range {
     /// The smallest.
     pub from_bytes: u64,
-    /// The largest; of the last range the largest there is.
-    pub to_bytes: u64,
+    /// The largest; `None` where there is no end.
+    pub to_bytes: Option<u64>,
     /// The best there.
     pub algorithm: Algorithm,
 }
@@ -86,8 +75,8 @@ pub struct Range {
 pub struct NcclRange {
     /// The smallest.
     pub from_bytes: u64,
-    /// The largest; of the last range the largest there is.
-    pub to_bytes: u64,
+    /// The largest; `None` where there is no end.
+    pub to_bytes: Option<u64>,
     /// The layout.
     pub layout: Layout,
     /// The protocol.
@@ -138,7 +127,7 @@ pub fn usual_sizes() -> Vec<u64> {
 }
 
 /// Prices an operation at these sizes. The objective is that of the largest.
-pub fn plan(ground: &Ground<'_>, operation: Operation, sizes: &[u64]) -> Result<Answer<Plan>, Refusal> {
+pub fn plan(ground: &Ground, operation: Operation, sizes: &[u64]) -> Result<Answer<Plan>, Refusal> {
     if sizes.is_empty() || sizes.len() > MOST_SIZES {
         return Err(Refusal::Count(sizes.len()));
     }
@@ -166,7 +155,7 @@ pub fn plan(ground: &Ground<'_>, operation: Operation, sizes: &[u64]) -> Result<
         "a message costs its latency and its bytes over the bandwidth; adding up costs nothing".to_string(),
         "switches neither copy nor add".to_string(),
     ];
-    assumed.extend(ground.tiers.assumed.iter().cloned());
+    assumed.extend(ground.assumed.iter().cloned());
     Ok(Answer {
         objective: largest.time_s,
         unit: "s",
@@ -178,7 +167,7 @@ pub fn plan(ground: &Ground<'_>, operation: Operation, sizes: &[u64]) -> Result<
     })
 }
 
-fn price(ground: &Ground<'_>, operation: Operation, bytes: u64) -> Priced {
+fn price(ground: &Ground, operation: Operation, bytes: u64) -> Priced {
     let size = bytes as f64;
     let timed = |(algorithm, time_s)| Timed { algorithm, time_s };
     let (best, time_s) = ground.tiers.best(operation, size);
@@ -196,8 +185,8 @@ fn price(ground: &Ground<'_>, operation: Operation, bytes: u64) -> Priced {
 }
 
 /// Ranges of sizes of one choice, without gaps, from nothing to everything.
-fn ranges<C: PartialEq + Copy>(choose: impl Fn(u64) -> C) -> Vec<(u64, u64, C)> {
-    let mut found = vec![(0, u64::MAX, choose(1))];
+fn ranges<C: PartialEq + Copy>(choose: impl Fn(u64) -> C) -> Vec<(u64, Option<u64>, C)> {
+    let mut found = vec![(0, None, choose(1))];
     let mut low = 1;
     while low < SEARCHED {
         let high = low * 2;
@@ -213,9 +202,9 @@ fn ranges<C: PartialEq + Copy>(choose: impl Fn(u64) -> C) -> Vec<(u64, u64, C)> 
                 }
             }
             if let Some(last) = found.last_mut() {
-                last.1 = same;
+                last.1 = Some(same);
             }
-            found.push((other, u64::MAX, choose(other)));
+            found.push((other, None, choose(other)));
             from = other;
         }
         low = high;
@@ -235,7 +224,7 @@ fn nccl_ranges(machine: &Machine, operation: Operation) -> Vec<NcclRange> {
 
 /// Lines for NCCL's example tuner plugin: collective, sizes from and to, layout, protocol, channels, nodes, ranks,
 /// operations in a pipeline, registered buffers. `-1` leaves it to NCCL, or matches anything.
-pub fn tuner(ground: &Ground<'_>, operation: Operation) -> Result<String, Refusal> {
+pub fn tuner(ground: &Ground, operation: Operation) -> Result<String, Refusal> {
     let name = match operation {
         Operation::AllReduce => "allreduce",
         Operation::ReduceScatter => "reducescatter",
@@ -247,6 +236,7 @@ pub fn tuner(ground: &Ground<'_>, operation: Operation) -> Result<String, Refusa
     let line = |range: NcclRange| {
         let NcclRange { from_bytes, to_bytes, layout, protocol } = range;
         let (layout, protocol) = (layout.name(), protocol.name());
+        let to_bytes = to_bytes.unwrap_or(u64::MAX);
         format!(
             "{name},{from_bytes},{to_bytes},{layout},{protocol},-1,{},{},-1,-1\n",
             machine.nodes, machine.ranks

@@ -28,8 +28,17 @@ pub struct Wires {
     pub links: Vec<(usize, usize, f64)>,
     /// Ranks that stand for all: every other is like one of these. All ranks when empty.
     pub typical: Vec<usize>,
-    /// Ways to divide all ranks, and switches with them, into disjoint groups: devices, islands, hosts, racks.
-    pub groups: Vec<Vec<Vec<usize>>>,
+    /// Ways to divide all ranks, and switches with them.
+    pub divisions: Vec<Division>,
+}
+
+/// Disjoint groups of vertices that hold all ranks together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Division {
+    /// What the groups are: `devices`, `hosts`.
+    pub name: String,
+    /// The vertices of each.
+    pub groups: Vec<Vec<usize>>,
 }
 
 /// The narrowest cut.
@@ -52,8 +61,8 @@ pub struct Cut {
 pub enum Refusal {
     /// One rank talks to nobody.
     OneRank,
-    /// More than can be looked at in reasonable time.
-    TooLarge(usize),
+    /// More than can be looked at in reasonable time: vertices, links, and ranks that differ from each other.
+    TooLarge(usize, usize, usize),
     /// A link leads from or to something that is not there.
     NoSuchVertex(usize),
     /// A link of no speed, or of none that is a number.
@@ -63,9 +72,9 @@ pub enum Refusal {
 }
 
 /// More vertices are refused.
-pub const MOST_VERTICES: usize = 100_000;
+pub const MOST_VERTICES: usize = 300_000;
 
-/// More links are refused.
+/// More links are refused, and so are more links for all flows together than 200 times as many.
 pub const MOST_LINKS: usize = 1_000_000;
 
 impl fmt::Display for Refusal {
@@ -74,9 +83,9 @@ impl fmt::Display for Refusal {
             Refusal::OneRank => {
                 write!(f, "there is only one rank and nothing to exchange; name at least two")
             }
-            Refusal::TooLarge(count) => write!(
+            Refusal::TooLarge(vertices, links, unlike) => write!(
                 f,
-                "the fabric has {count} vertices or links, more than {MOST_VERTICES} and {MOST_LINKS}; plan a part of it"
+                "a fabric of {vertices} vertices, {links} links and {unlike} ranks that differ takes too long; plan a part of it"
             ),
             Refusal::NoSuchVertex(vertex) => {
                 write!(f, "a link ends at vertex {vertex}, which is not there; correct the link")
@@ -113,9 +122,10 @@ impl Wires {
         if self.ranks < 2 {
             return Err(Refusal::OneRank);
         }
-        let vertices = self.names.len();
-        if vertices > MOST_VERTICES || self.links.len() > MOST_LINKS {
-            return Err(Refusal::TooLarge(vertices.max(self.links.len())));
+        let (vertices, links) = (self.names.len(), self.links.len());
+        let unlike = if self.typical.is_empty() { self.ranks } else { self.typical.len() };
+        if vertices > MOST_VERTICES || links > MOST_LINKS || unlike.saturating_mul(links) > 200 * MOST_LINKS {
+            return Err(Refusal::TooLarge(vertices, links, unlike));
         }
         if self.ranks > vertices {
             return Err(Refusal::NoSuchVertex(vertices));

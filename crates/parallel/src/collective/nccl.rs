@@ -118,27 +118,21 @@ impl Generation {
 }
 
 impl Machine {
-    /// The machine behind these tiers: so many ranks share a node, and a channel carries what is usual.
-    pub fn of(tiers: &Tiers, per_node: u32, generation: Generation) -> Self {
-        let (ranks, mut below) = (tiers.ranks(), 1);
-        let mut bus = f64::INFINITY;
+    /// The machine behind these tiers, in so many nodes. A channel carries 20 GB/s at the most, there are 2 to 32 of them,
+    /// and together they carry what each rank gets inside a node, or all ranks of a node get between nodes.
+    pub fn of(tiers: &Tiers, nodes: u32, generation: Generation) -> Self {
+        let ranks = tiers.ranks();
+        let nodes = nodes.clamp(1, ranks);
+        let (per_node, mut below, mut bus) = (ranks / nodes, 1, f64::INFINITY);
         for tier in &tiers.tiers {
-            // What all ranks of a node get together is what its rings can use; inside it is what each rank gets.
-            let shared = if below >= per_node { f64::from(per_node) } else { 1.0 };
-            bus = bus.min(tier.each * shared);
+            let together = if below >= per_node && nodes > 1 { f64::from(per_node) } else { 1.0 };
+            bus = bus.min(tier.each * together);
             below *= tier.members;
         }
         let bus = bus / 1e9;
         let channels = (bus / 20.0).ceil().clamp(2.0, 32.0);
-        Self {
-            ranks,
-            nodes: (ranks / per_node.max(1)).max(1),
-            channels: channels as u32,
-            per_channel: bus / channels,
-            generation,
-            amd: false,
-            nvlink: true,
-        }
+        let (channels, per_channel) = (channels as u32, bus / channels);
+        Self { ranks, nodes, channels, per_channel, generation, amd: false, nvlink: true }
     }
 
     /// Microseconds before the first byte and GB/s after it: what `TUNING` prints. `None` where NCCL does not do it so.

@@ -5,6 +5,8 @@
 //!
 //! Simplified: jobs send all the time. Does badly: bursts that miss each other, where everybody gets more.
 
+use crate::fabric::Fabric;
+
 /// The rate of each flow, in the unit of the links. A flow names the links it crosses, each once; one that crosses none,
 /// or a link that is not there, has rate 0.
 pub fn fair(links: &[f64], flows: &[Vec<usize>]) -> Vec<f64> {
@@ -33,6 +35,21 @@ pub fn fair(links: &[f64], flows: &[Vec<usize>]) -> Vec<f64> {
     rates
 }
 
+/// A fabric as one of several jobs sees it that are all spread over it and send all the time: of every way out of a
+/// domain it gets its part. Where nobody said what a domain has, and inside hosts, which are its own, nothing is shared.
+pub fn among(fabric: &Fabric, jobs: u32) -> Fabric {
+    let mut part = fabric.clone();
+    for level in &mut part.levels {
+        level.uplink = level.uplink.map(|uplink| one_of(uplink, jobs));
+    }
+    part
+}
+
+/// What one of so many jobs gets of a link.
+pub fn one_of(link: f64, jobs: u32) -> f64 {
+    fair(&[link], &vec![vec![0]; jobs.max(1) as usize])[0]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -43,6 +60,13 @@ mod tests {
         // Three share the spine of 30; one of them has only 5 at its own end.
         let rates = fair(&[30.0, 5.0, 100.0], &[vec![0, 1], vec![0], vec![0, 2], vec![2], vec![], vec![9]]);
         assert_eq!(rates, [5.0, 12.5, 12.5, 87.5, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn several_jobs_divide_what_leaves_a_domain() {
+        let fabric = crate::collective::tiers::tests::fabric();
+        assert_eq!(among(&fabric, 4).levels[1].uplink, Some(15e9));
+        assert_eq!(among(&fabric, 1), fabric);
     }
 
     #[test]

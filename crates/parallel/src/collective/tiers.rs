@@ -54,7 +54,7 @@ pub enum Refusal {
 }
 
 /// More ranks are refused.
-pub const MOST_RANKS: u64 = 1_000_000;
+pub const MOST_RANKS: u64 = 65_536;
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -9,7 +9,7 @@
 //!
 //! Does badly: several network cards of which each device can reach only one count as one way out of the host.
 
-use super::cut::Wires;
+use super::cut::{Division, Wires};
 use super::tiers::Tiers;
 use crate::fabric::{Fabric, Host};
 use std::collections::BTreeMap;
@@ -20,8 +20,9 @@ pub fn of(fabric: &Fabric) -> Wires {
     for host in &fabric.hosts {
         wires.names.extend((0..host.devices).map(|device| format!("{}[{device}]", host.name)));
     }
-    wires.ranks = wires.names.len();
-    wires.groups.push((0..wires.ranks).map(|device| vec![device]).collect());
+    let ranks = wires.names.len();
+    wires.ranks = ranks;
+    divide(&mut wires, "devices", (0..ranks).map(|device| vec![device]).collect());
     let (mut islands, mut hosts, mut first) = (vec![], BTreeMap::new(), 0);
     let mut classes: BTreeMap<(u32, u32), usize> = BTreeMap::new();
     for (index, host) in fabric.hosts.iter().enumerate() {
@@ -40,8 +41,8 @@ pub fn of(fabric: &Fabric) -> Wires {
         hosts.insert(path, Domain { vertices, hosts: 1, door, class, typical });
         first += host.devices as usize;
     }
-    wires.groups.push(islands);
-    wires.groups.push(hosts.values().map(|host| host.vertices.clone()).collect());
+    divide(&mut wires, "islands", islands);
+    divide(&mut wires, "hosts", hosts.values().map(|host| host.vertices.clone()).collect());
     match &fabric.measured {
         Some(measured) => join_measured(&mut wires, measured, hosts),
         None => join_levels(&mut wires, fabric, hosts),
@@ -56,16 +57,19 @@ pub fn of_tiers(tiers: &Tiers) -> Wires {
     let names = (0..ranks).map(|rank| format!("rank {rank}")).collect();
     let mut wires = Wires { ranks, names, typical: vec![0], ..Wires::default() };
     let mut members: Vec<Vec<usize>> = (0..ranks).map(|rank| vec![rank]).collect();
-    wires.groups.push(members.clone());
-    for tier in &tiers.tiers {
+    let mut called = "ranks".to_string();
+    for (index, tier) in tiers.tiers.iter().enumerate() {
+        let is_last = index + 1 == tiers.tiers.len();
         let mut groups = vec![];
-        for chunk in members.chunks_mut(tier.members as usize) {
-            let switch = add(&mut wires, format!("switch of {} members", tier.members));
+        for (number, chunk) in members.chunks_mut(tier.members as usize).enumerate() {
+            let name = if is_last { "network".into() } else { format!("host {number}") };
+            let switch = add(&mut wires, name);
             for member in chunk.iter_mut() {
                 let own: Vec<usize> = member.iter().copied().filter(|&vertex| vertex < ranks).collect();
                 if tier.each < tier.link.bandwidth {
                     let speed = tier.link.bandwidth;
-                    let door = Door::of(&mut wires, &format!("{} ranks", own.len()));
+                    let name = wires.names[member.last().copied().unwrap_or(switch)].clone();
+                    let door = Door::of(&mut wires, &name);
                     door.open(&mut wires, &own, speed, speed);
                     door.lead(&mut wires, switch, speed, speed);
                     member.splice(0..0, [door.out, door.into]);
@@ -76,11 +80,15 @@ pub fn of_tiers(tiers: &Tiers) -> Wires {
             groups.push(chunk.iter().flatten().copied().chain([switch]).collect());
         }
         // Members have their ways out only now.
-        wires.groups.pop();
-        wires.groups.push(std::mem::replace(&mut members, groups));
-        wires.groups.push(members.clone());
+        divide(&mut wires, &called, std::mem::replace(&mut members, groups));
+        called = "hosts".into();
     }
     wires
+}
+
+/// A way more to divide the ranks.
+fn divide(wires: &mut Wires, name: &str, groups: Vec<Vec<usize>>) {
+    wires.divisions.push(Division { name: name.into(), groups });
 }
 
 /// A vertex more.
@@ -217,7 +225,8 @@ fn join_levels(wires: &mut Wires, fabric: &Fabric, mut below: BTreeMap<Vec<Strin
             domain.class = *classes.entry(kinds).or_insert(next);
             joined.insert(path, domain);
         }
-        wires.groups.push(joined.values().map(|domain| domain.vertices.clone()).collect());
+        let name = format!("domains of level {}", fabric.levels[depth].name);
+        divide(wires, &name, joined.values().map(|domain| domain.vertices.clone()).collect());
         below = joined;
     }
     wires.typical = below.into_values().flat_map(|domain| domain.typical).collect();

@@ -113,11 +113,11 @@ impl Scale {
         };
         let mut figures = figures(time, time, cpu_ms);
         figures.push(("flows", flows as f64));
-        let misses = match cpu_ms > BAR_MS {
+        let late = match cpu_ms > BAR_MS {
             true => vec![format!("it took {cpu_ms:.0} ms, the bar is {BAR_MS} ms")],
             false => vec![],
         };
-        Row { figures, misses, is_barred: true, ..Row::default() }
+        Row { figures, late, is_barred: true, ..Row::default() }
     }
 }
 

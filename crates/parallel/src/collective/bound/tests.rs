@@ -99,7 +99,8 @@ fn one_slow_host_holds_up_an_all_reduce_less_than_both_halves() {
         let speed = if rank == 0 { 1.0 } else { 100.0 };
         wires.links.extend([(rank, 4, speed), (4, rank, speed)]);
     }
-    wires.groups.push((0..4).map(|rank| vec![rank]).collect());
+    let groups = (0..4).map(|rank| vec![rank]).collect();
+    wires.divisions.push(cut::Division { name: "ranks".into(), groups });
     let bounds = Bounds::of(&wires, 0.0).unwrap();
     assert_eq!(bounds.time(Operation::AllReduce, 1.0), (1.0, "links of v0"));
     assert_eq!(bounds.halves(1.0), 1.5);

@@ -1,13 +1,11 @@
 use super::*;
 use crate::collective::nccl::Generation;
-use crate::collective::tiers::Exit;
-use crate::collective::wires;
+use crate::collective::tiers::{Exit, Tiers};
 use crate::fabric::Link;
 
-fn with<T>(tiers: &Tiers, per_node: u32, ask: impl FnOnce(&Ground<'_>) -> T) -> T {
-    let bounds = Bounds::of(&wires::of_tiers(tiers), tiers.floor_s).unwrap();
-    let machine = Machine::of(tiers, per_node, Generation::Hopper);
-    ask(&Ground { tiers, bounds: &bounds, machine })
+fn with<T>(tiers: &Tiers, per_node: u32, ask: impl FnOnce(&Ground) -> T) -> T {
+    let nodes = tiers.ranks() / per_node;
+    ask(&Ground::of_tiers(tiers.clone(), nodes, Some(Generation::Hopper)).unwrap())
 }
 
 fn flat() -> Tiers {
@@ -18,9 +16,9 @@ fn flat() -> Tiers {
 fn ranges_meet_at_the_byte_where_the_best_changes() {
     let tiers = flat();
     let plan = with(&tiers, 16, |ground| plan(ground, Operation::AllReduce, &usual_sizes()).unwrap().plan);
-    assert_eq!((plan.ranges[0].from_bytes, plan.ranges.last().unwrap().to_bytes), (0, u64::MAX));
+    assert_eq!((plan.ranges[0].from_bytes, plan.ranges.last().unwrap().to_bytes), (0, None));
     for pair in plan.ranges.windows(2) {
-        let border = pair[0].to_bytes;
+        let border = pair[0].to_bytes.unwrap();
         assert_eq!(border + 1, pair[1].from_bytes);
         let best = |bytes: u64| tiers.best(Operation::AllReduce, bytes as f64).0;
         assert_eq!((best(border), best(border + 1)), (pair[0].algorithm, pair[1].algorithm));
@@ -28,8 +26,10 @@ fn ranges_meet_at_the_byte_where_the_best_changes() {
     let order: Vec<_> = plan.ranges.iter().map(|range| range.algorithm).collect();
     assert_eq!(order, [Algorithm::RecursiveDoubling, Algorithm::Rabenseifner]);
     for priced in &plan.sizes {
-        let range =
-            plan.ranges.iter().find(|range| (range.from_bytes..=range.to_bytes).contains(&priced.bytes));
+        let range = plan
+            .ranges
+            .iter()
+            .find(|range| (range.from_bytes..=range.to_bytes.unwrap_or(u64::MAX)).contains(&priced.bytes));
         assert_eq!(range.unwrap().algorithm, priced.best);
     }
 }
@@ -37,7 +37,7 @@ fn ranges_meet_at_the_byte_where_the_best_changes() {
 #[test]
 fn several_changes_between_two_powers_of_two_are_all_found() {
     let found = ranges(|bytes| (bytes >= 70) as u8 + (bytes >= 90) as u8);
-    assert_eq!(found, [(0, 69, 0), (70, 89, 1), (90, u64::MAX, 2)]);
+    assert_eq!(found, [(0, Some(69), 0), (70, Some(89), 1), (90, None, 2)]);
 }
 
 #[test]

@@ -81,7 +81,7 @@ fn what_cannot_be_priced_is_refused() {
     assert!(said(Tiers::flat(8, Link { bandwidth: 0.0, ..INSIDE })).contains("above zero"));
     assert!(said(Tiers::flat(8, Link { bandwidth: -1.0, ..INSIDE })).contains("-1"));
     assert!(said(Tiers::flat(8, Link { latency_s: f64::NAN, ..INSIDE })).contains("latency"));
-    assert!(said(Tiers::flat(2_000_000, INSIDE)).contains("more than 1000000"));
+    assert!(said(Tiers::flat(2_000_000, INSIDE)).contains("more than 65536"));
     assert!(said(Tiers::hosts(30, 8, INSIDE, BETWEEN, Exit::Rail)).contains("a multiple of 8"));
     assert!(said(Tiers::hosts(30, 0, INSIDE, BETWEEN, Exit::Rail)).contains("hosts of 0"));
     let nobody = Fabric { hosts: vec![], ..fabric() };

@@ -34,9 +34,9 @@ fn the_narrow_way_out_of_a_leaf_is_the_cut() {
 
 #[test]
 fn groups_cover_every_rank_once() {
-    for division in &of(&fabric()).groups {
+    for division in &of(&fabric()).divisions {
         let mut ranks: Vec<usize> =
-            division.iter().flatten().copied().filter(|&vertex| vertex < 32).collect();
+            division.groups.iter().flatten().copied().filter(|&vertex| vertex < 32).collect();
         ranks.sort_unstable();
         assert_eq!(ranks, (0..32).collect::<Vec<_>>());
     }
