@@ -141,7 +141,9 @@ fn ground(args: &Args) -> Result<Ground, Failure> {
     };
     let mut ground = made.map_err(|refusal| Failure::Request(refusal.to_string()))?;
     if jobs > 1 {
-        ground.assumed.push(format!("{jobs} jobs share what is between hosts fairly, and send all the time"));
+        let said = format!("{jobs} jobs share what is between hosts fairly, and send all the time");
+        ground.tiers.assumed.push(said.clone());
+        ground.assumed.push(said);
     }
     Ok(ground)
 }

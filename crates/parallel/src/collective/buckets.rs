@@ -6,7 +6,7 @@
 //!
 //! Here the boundaries are found exactly: whoever has sent the first `j` layers soonest is never worse off later, so one
 //! figure for each `j` is enough (dynamic programming over all pairs of boundaries). Of the plans that end soonest, one
-//! with few buckets is taken.
+//! with few buckets is taken, none larger than 25 MiB without need.
 //!
 //! The bound: of all layers from some layer on, no gradient can be sent before the first of them is ready, and sending
 //! them all takes at least as long as sending them at once, since two messages never take less than one of both.
@@ -239,7 +239,7 @@ fn best(order: &Order, send: &impl Fn(f64) -> f64) -> Vec<usize> {
         };
         soonest[to] = (0..to).map(end).fold(f64::INFINITY, f64::min);
     }
-    // Backwards: the largest bucket that still ends in time, if what lies before it can be there in time too.
+    // Backwards: a large bucket that still ends in time, if what lies before it can be there in time too.
     let (mut ends, mut to, mut due) = (vec![], whole, soonest[whole] * (1.0 + 1e-12));
     while to > 0 {
         ends.push(to);
@@ -248,7 +248,10 @@ fn best(order: &Order, send: &impl Fn(f64) -> f64) -> Vec<usize> {
             true => order.ready[to] <= start(from) && soonest[from] <= start(from),
             false => soonest[from] <= due,
         };
-        let from = (0..to).find(fits).unwrap_or(to - 1);
+        // Usual sizes leave room for a late start; larger ones only where nothing smaller ends in time.
+        let is_usual = |from: &usize| order.sent[to] - order.sent[*from] <= DEFAULT as f64;
+        let from = (0..to).filter(is_usual).find(fits).or_else(|| (0..to).rev().find(fits));
+        let from = from.unwrap_or(to - 1);
         due = start(from);
         to = from;
     }

@@ -18,7 +18,7 @@ pub fn run(ground: &Ground, path: &Path, shown: &Shown) -> Result<(), Failure> {
     let layers = buckets::read(&read(path)?).map_err(|error| malformed(path, error))?;
     let send = |bytes: f64| ground.tiers.best(Operation::AllReduce, bytes).1;
     let mut answer = buckets::plan(&layers, send).map_err(|refusal| Failure::Request(refusal.to_string()))?;
-    answer.assumed.extend(ground.assumed.iter().cloned());
+    answer.assumed.extend(ground.tiers.assumed.iter().cloned());
     shown.show("collective", &answer, |screen| text(&answer, &layers, screen), || picture(&answer))
 }
 
