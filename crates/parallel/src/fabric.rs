@@ -144,6 +144,20 @@ impl Fabric {
         self.hosts.iter().map(|host| u64::from(host.devices)).sum()
     }
 
+    /// The same fabric with only so many devices of each host.
+    pub fn with_devices(&self, devices: u32) -> Result<Fabric, Flaw> {
+        let mut fabric = self.clone();
+        for host in &mut fabric.hosts {
+            if devices > host.devices {
+                return Err(Flaw::Fewer(host.name.clone(), host.devices, devices));
+            }
+            // Fewer than an island are a part of one.
+            (host.devices, host.island) = (devices, host.island.min(devices));
+        }
+        fabric.check()?;
+        Ok(fabric)
+    }
+
     /// The same fabric with these hosts only, in this order.
     pub fn only(&self, names: &[String]) -> Result<Fabric, Flaw> {
         let index: BTreeMap<&str, usize> =

@@ -56,10 +56,16 @@ pub struct Scenario {
     /// One line about it.
     pub about: &'static str,
     /// Its cases, in the order of the data.
-    pub cases: fn(&Path) -> Result<Vec<String>, ReadError>,
+    pub cases: Cases,
     /// Runs these cases. What it hears about is what is being run, how many rows are done, and of how many.
-    pub run: fn(&Path, &[String], &mut Progress<'_>) -> Result<Vec<Row>, ReadError>,
+    pub run: Run,
 }
+
+/// The cases that the data has.
+pub type Cases = fn(&Path) -> Result<Vec<String>, ReadError>;
+
+/// The rows of some cases.
+pub type Run = fn(&Path, &[String], &mut Progress<'_>) -> Result<Vec<Row>, ReadError>;
 
 /// Hears what is being run, how many rows are done, and of how many.
 pub type Progress<'a> = dyn FnMut(&str, u64, u64) + 'a;

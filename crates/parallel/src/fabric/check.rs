@@ -44,6 +44,8 @@ pub enum Flaw {
     },
     /// A host without devices, or with more than anybody builds.
     Devices(String, u32),
+    /// A host with fewer devices than are asked for: host, what it has, what is asked for.
+    Fewer(String, u32, u32),
     /// Devices that do not divide into islands: host, devices, island.
     Island(String, u32, u32),
     /// A speed that is nothing, negative, or no number. What it is of.
@@ -80,6 +82,9 @@ impl fmt::Display for Flaw {
             ),
             Flaw::Devices(host, devices) => {
                 write!(f, "host {host} has {devices} devices; give it 1 to {MOST_DEVICES}")
+            }
+            Flaw::Fewer(host, devices, asked) => {
+                write!(f, "host {host} has {devices} devices and not {asked}; ask for fewer, or leave it out")
             }
             Flaw::Island(host, devices, island) => {
                 write!(

@@ -67,6 +67,9 @@ pub(super) fn wanted(found: Vec<Sighted>, hints: &Hints) -> Result<Vec<Sighted>,
     Ok(kept)
 }
 
+/// Levels that are islands across hosts, as NVIDIA labels them: as fast as an island where nobody says otherwise.
+const ISLANDS: &[&str] = &["accelerator", "clique"];
+
 /// Puts a fabric together. `ratios` says, where known, how fast levels are beside the innermost one.
 pub(super) fn built(
     names: Vec<String>,
@@ -79,6 +82,9 @@ pub(super) fn built(
     let mut unsaid = vec![];
     for (at, name) in names.into_iter().enumerate() {
         let mut link = class(count - 1 - at);
+        if ISLANDS.contains(&name.as_str()) {
+            link = ISLAND;
+        }
         if let Some(ratios) = &ratios {
             link.bandwidth = INNERMOST.bandwidth * ratios[at];
         }

@@ -215,6 +215,15 @@ mod tests {
     }
 
     #[test]
+    fn a_clique_is_as_fast_as_an_island() {
+        let clique = |name| [("nvidia.com/gpu.clique", name)];
+        let text =
+            printed(&[node("a", &clique("c1"), 4), node("b", &clique("c1"), 4), node("c", &clique("c2"), 4)]);
+        let fabric = labels(&text, &Hints::default()).unwrap().fabric;
+        assert_eq!((fabric.told(1).bandwidth, fabric.told(0).bandwidth), (450e9, 25e9));
+    }
+
+    #[test]
     fn without_labels_all_are_alike() {
         let text = printed(&[node("a", &[], 8), node("b", &[], 8)]);
         assert_eq!(shown(&text, &Hints::default()), "network | ax8: bx8:");

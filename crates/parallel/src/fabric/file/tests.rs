@@ -89,3 +89,11 @@ fn what_cannot_be_is_refused_where_it_stands() {
     let twice = TWO.replace("to: node3", "to: node2");
     assert!(said(&twice).contains("from node1 to node2 is measured twice"));
 }
+
+#[test]
+fn the_example_in_the_documentation_is_read() {
+    let text = include_str!("../../../../../docs/files.md");
+    let (_, example) = text.split_once("```topology.yaml\n").unwrap();
+    let fabric = read(example.split("```").next().unwrap()).unwrap();
+    assert_eq!((fabric.hosts.len(), fabric.between(2, 0).bandwidth), (16, 5e9));
+}
