@@ -27,6 +27,7 @@ Examples:
 For a launcher:
   consort plan ranks --slurm topology.conf --as slurm > order
   SLURM_HOSTFILE=order srun --distribution=arbitrary ...
+                                        (one task per host: add --devices 1)
   consort plan ranks --topology topology.yaml --as hostfile > hosts
   deepspeed --hostfile hosts ...        mpirun --hostfile hosts ...
   consort plan ranks --topology topology.yaml --as rankfile > ranks

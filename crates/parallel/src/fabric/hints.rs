@@ -5,6 +5,7 @@
 //! ranks only the order of the classes matters, and the answer says that they were assumed.
 
 use super::{Fabric, Flaw, Host, Level, Link};
+use std::collections::BTreeMap;
 
 /// Devices of a host when nobody said.
 pub const DEVICES: u32 = 8;
@@ -54,8 +55,13 @@ pub(super) fn class(inside: usize) -> Link {
 /// Keeps the hosts that are wanted, in the wanted order.
 pub(super) fn wanted(found: Vec<Sighted>, hints: &Hints) -> Result<Vec<Sighted>, Flaw> {
     let Some(names) = &hints.hosts else { return Ok(found) };
-    let mut index: std::collections::BTreeMap<String, Sighted> =
-        found.into_iter().map(|host| (host.name.clone(), host)).collect();
+    let mut index = BTreeMap::new();
+    for host in found {
+        let name = host.name.clone();
+        if index.insert(name.clone(), host).is_some() {
+            return Err(Flaw::HostTwice(name));
+        }
+    }
     let mut kept = vec![];
     for (at, name) in names.iter().enumerate() {
         match index.remove(name) {
@@ -77,11 +83,13 @@ pub(super) fn built(
     ratios: Option<Vec<f64>>,
     hints: &Hints,
 ) -> Result<Found, Flaw> {
-    let (mut assumed, count) = (vec![], names.len());
+    let mut assumed = vec![];
+    // Islands across hosts have a speed of their own, and take no part in the halving.
+    let networks = names.iter().filter(|name| !ISLANDS.contains(&name.as_str())).count();
     let mut levels: Vec<Level> = vec![];
     let mut unsaid = vec![];
     for (at, name) in names.into_iter().enumerate() {
-        let mut link = class(count - 1 - at);
+        let mut link = class(networks.saturating_sub(at + 1));
         if ISLANDS.contains(&name.as_str()) {
             link = ISLAND;
         }

@@ -22,6 +22,7 @@ const KNOWN: &[(&str, &str)] = &[
     ("topology.k8s.aws/network-node-layer-1", "layer-1"),
     ("topology.k8s.aws/network-node-layer-2", "layer-2"),
     ("topology.k8s.aws/network-node-layer-3", "layer-3"),
+    ("topology.k8s.aws/network-node-layer-4", "layer-4"),
     ("cloud.google.com/gce-topology-block", "block"),
     ("cloud.google.com/gce-topology-subblock", "subblock"),
     ("cloud.google.com/gce-topology-host", "machine"),
@@ -220,7 +221,7 @@ mod tests {
         let text =
             printed(&[node("a", &clique("c1"), 4), node("b", &clique("c1"), 4), node("c", &clique("c2"), 4)]);
         let fabric = labels(&text, &Hints::default()).unwrap().fabric;
-        assert_eq!((fabric.told(1).bandwidth, fabric.told(0).bandwidth), (450e9, 25e9));
+        assert_eq!((fabric.told(1).bandwidth, fabric.told(0).bandwidth), (450e9, 50e9));
     }
 
     #[test]

@@ -10,6 +10,8 @@ pub enum Refusal {
     Fabric(Flaw),
     /// A table of speeds for so few hosts, or one that is not square.
     Table(usize),
+    /// A speed that is no number, from one host to another.
+    Speed(usize, usize),
     /// A host that cannot be reached or left.
     DeadEnd(usize),
     /// Links that hold no ring through all hosts.
@@ -71,6 +73,9 @@ impl fmt::Display for Refusal {
                     f,
                     "a table of {hosts} rows is no table of a ring; give a row and a column for each of two or more hosts"
                 )
+            }
+            Refusal::Speed(from, to) => {
+                write!(f, "the speed from host {from} to host {to} is no number; give one, or 0 for no link")
             }
             Refusal::DeadEnd(host) => {
                 write!(f, "host {host} cannot be reached or cannot be left; give it links in both directions")

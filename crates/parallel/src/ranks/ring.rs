@@ -40,6 +40,11 @@ pub fn ring(table: &[Vec<f64>], start: Option<&[usize]>) -> Result<Answer<Ring>,
     if count < 2 || table.iter().any(|row| row.len() != count) {
         return Err(Refusal::Table(count));
     }
+    for (from, row) in table.iter().enumerate() {
+        if let Some(to) = (0..count).find(|&to| to != from && !row[to].is_finite()) {
+            return Err(Refusal::Speed(from, to));
+        }
+    }
     if let Some(host) = (0..count).find(|&host| !has_both(table, host)) {
         return Err(Refusal::DeadEnd(host));
     }

@@ -101,6 +101,7 @@ fn hosts_without_a_way_around_are_refused() {
     assert_eq!(ring(&broken, None), Err(Refusal::NoRing));
     assert_eq!(ring(&[], None), Err(Refusal::Table(0)));
     assert_eq!(ring(&[vec![1.0, 2.0], vec![1.0]], None), Err(Refusal::Table(2)));
+    assert_eq!(ring(&[vec![0.0, f64::NAN], vec![1.0, 0.0]], None), Err(Refusal::Speed(0, 1)));
     // Two halves of nine that one host joins.
     let mut halves = vec![vec![0.0; 19]; 19];
     for (one, row) in halves.iter_mut().enumerate() {

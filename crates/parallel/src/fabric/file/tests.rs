@@ -61,6 +61,15 @@ fn only_some_hosts_in_another_order() {
 }
 
 #[test]
+fn fewer_devices_of_each_host() {
+    let fabric = read(TWO).unwrap();
+    let two = fabric.with_devices(2).unwrap();
+    assert_eq!((two.devices(), two.hosts[0].island), (8, 2));
+    assert_eq!(fabric.with_devices(9), Err(Flaw::Fewer("node1".into(), 8, 9)));
+    assert_eq!(fabric.with_devices(6), Err(Flaw::Island("node1".into(), 6, 4)));
+}
+
+#[test]
 fn what_cannot_be_is_refused_where_it_stands() {
     let cases = [
         ("hosts: []", "there is no host"),
