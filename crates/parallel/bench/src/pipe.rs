@@ -5,6 +5,7 @@
 //! where a network has too many states, its layers are grouped, and the row says into how many groups.
 
 mod found;
+mod full;
 
 use crate::{Anchor, Progress, Row, Scenario, data};
 use consort_parallel::Answer;
@@ -74,9 +75,11 @@ fn row(case: &Case) -> Result<Row, ReadError> {
             ];
             row.figures.extend(groups.map(|groups| ("groups", groups as f64)));
             row.misses.extend(case.differs(&answer));
+            full::beside(&mut row, &layers, &case.levels, Some(&answer.plan));
         }
         Err(refusal) => {
             row.figures = vec![("cpu_ms", cpu_ms)];
+            full::beside(&mut row, &layers, &case.levels, None);
             // Where the reference has no answer either, there may be none.
             if case.expected_s.is_some() {
                 row.misses.push(format!("refused: {refusal}"));
