@@ -32,6 +32,8 @@ mod refusal;
 mod row;
 mod search;
 mod seating;
+#[cfg(test)]
+mod trial;
 
 pub use effort::Effort;
 pub use network::{Edge, MOST_DEVICES, MOST_EDGES, MOST_OPERATORS, Network, Operator};

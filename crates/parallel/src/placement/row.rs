@@ -99,6 +99,10 @@ impl<'a> Walk<'a> {
     }
 
     fn make_spare(&mut self) {
+        if self.below.is_infinite() {
+            self.spare = vec![f64::INFINITY; self.states];
+            return;
+        }
         let pieces = self.room.pieces;
         let times = || pieces.accelerator.iter().zip(&pieces.processor).filter(|(work, _)| work.is_finite());
         let ratio =
