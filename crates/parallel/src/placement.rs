@@ -11,8 +11,8 @@
 //! | [`plan`] | the planner |
 //! | `pieces` | operators that must share a device become one, exactly |
 //! | `ideals`, `row`, `order` | the best plan whose devices follow each other: exact where the ideals can be counted |
-//! | `seating`, `search` | placements changed move by move: annealing, not bound to a row |
-//! | `bound`, `company` | what no placement can beat |
+//! | `seed`, `seating`, `search` | placements changed move by move: annealing, not bound to a row |
+//! | `bound`, `company`, `packing` | what no placement can beat |
 //!
 //! **Promises.** The same network gives the same plan, memory is kept, and the plan is never worse than the best found
 //! in a row. **Simplifies**: accelerators are alike and so are processors; every tensor goes through main memory.
@@ -25,6 +25,7 @@ mod effort;
 mod ideals;
 mod network;
 mod order;
+mod packing;
 mod pieces;
 mod plan;
 mod read;
@@ -32,6 +33,7 @@ mod refusal;
 mod row;
 mod search;
 mod seating;
+mod seed;
 #[cfg(test)]
 mod trial;
 

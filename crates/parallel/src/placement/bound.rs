@@ -4,7 +4,8 @@
 //! - *work over devices*: all work, shared out as if pieces were sand, with processors taking what suits them most, and
 //!   taking at least what does not fit into the memory of all accelerators;
 //! - *large pieces*: of more pieces than some number times the accelerators, one accelerator has more than that number
-//!   (the pigeonhole argument for parallel machines);
+//!   (the pigeonhole argument for parallel machines), and a few large pieces are packed in every way there is (see
+//!   [`super::packing`]);
 //! - *cheapest company*: every piece sits somewhere, and a device that holds it pays for its tensors or holds its
 //!   neighbours too (see [`super::company`]).
 //!
@@ -12,6 +13,7 @@
 //! for cuts and no single piece shows it, the bound leaves all but one of these cuts out.
 
 use super::company::Company;
+use super::packing;
 use super::pieces::Pieces;
 use super::seating::Room;
 
@@ -32,10 +34,14 @@ pub(super) enum Argument {
 
 /// The best bound below `known`, the load of some plan.
 pub(super) fn bound(room: Room<'_>, known: f64) -> Bound {
-    let mut best = Bound { load: narrow(known, |load| sand_fits(room, load)), by: Argument::Work };
-    let large = narrow(known, |load| large_fit(room, load));
+    let mut best = Bound { load: narrow(0.0, known, 60, |load| sand_fits(room, load)), by: Argument::Work };
+    let large = narrow(best.load, known, 60, |load| large_fit(room, load));
     if large > best.load {
         best = Bound { load: large, by: Argument::Large };
+    }
+    let packed = narrow(best.load, known, 24, |load| packing::is_possible(room, load));
+    if packed > best.load {
+        best = Bound { load: packed, by: Argument::Large };
     }
     let mut company = Company::new(room.pieces);
     for piece in by_load_alone(room.pieces) {
@@ -56,22 +62,22 @@ pub(super) fn bound(room: Room<'_>, known: f64) -> Bound {
 
 fn by_load_alone(pieces: &Pieces) -> Vec<usize> {
     // More of them would cost more than they tell.
-    const MOST: usize = 200;
+    let most = (200_000 / pieces.len()).clamp(10, 200);
     let mut order: Vec<usize> = (0..pieces.len()).collect();
     order.sort_by(|&one, &other| {
         Company::alone(pieces, other).total_cmp(&Company::alone(pieces, one)).then(one.cmp(&other))
     });
-    order.truncate(MOST);
+    order.truncate(most);
     order
 }
 
-/// The largest load, up to `known`, found impossible.
-fn narrow(known: f64, is_possible: impl Fn(f64) -> bool) -> f64 {
-    let (mut low, mut high) = (0.0, known);
+/// The largest load found impossible, from `low`, which is, up to `known`.
+fn narrow(low: f64, known: f64, rounds: usize, is_possible: impl Fn(f64) -> bool) -> f64 {
+    let (mut low, mut high) = (low, known);
     if !is_possible(known) {
         return known;
     }
-    for _ in 0..60 {
+    for _ in 0..rounds {
         let middle = f64::midpoint(low, high);
         match is_possible(middle) {
             true => high = middle,
@@ -160,4 +166,35 @@ fn large_fit(room: Room<'_>, load: f64) -> bool {
         }
     }
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn even(count: usize, work: f64) -> Pieces {
+        Pieces {
+            accelerator: vec![work; count],
+            processor: vec![10.0 * work; count],
+            memory: vec![1.0; count],
+            at: vec![vec![]; count],
+            ..Pieces::default()
+        }
+    }
+
+    fn load(pieces: &Pieces, accelerators: usize, processors: usize, memory: f64) -> (f64, Argument) {
+        let bound = bound(Room { pieces, accelerators, processors, memory }, 1e6);
+        ((bound.load * 1e6).round() / 1e6, bound.by)
+    }
+
+    #[test]
+    fn each_argument_shows_where_it_is_the_strongest() {
+        assert_eq!(load(&even(100, 1.0), 4, 0, 1e3), (25.0, Argument::Work));
+        assert_eq!(load(&even(9, 1.0), 4, 0, 1e3), (3.0, Argument::Large));
+        // One of the two has to leave a device that holds a single piece.
+        assert_eq!(load(&even(2, 1.0), 1, 1, 1.0), (10.0, Argument::Work));
+        let mut pair = even(2, 1.0);
+        (pair.cost, pair.ends, pair.at) = (vec![5.0], vec![vec![0, 1]], vec![vec![0], vec![0]]);
+        assert_eq!(load(&pair, 2, 0, 1e3), (2.0, Argument::Company(0)));
+    }
 }

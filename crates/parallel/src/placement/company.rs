@@ -141,3 +141,45 @@ impl<'a> Company<'a> {
         room
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::seating::{Room, Seating};
+    use super::*;
+    use crate::dice::Dice;
+
+    #[test]
+    fn no_company_is_cheaper_than_the_cut_says_and_one_is_as_cheap() {
+        let mut dice = Dice::new(3);
+        for _ in 0..60 {
+            let count = 2 + dice.below(6);
+            let mut figures =
+                |limit: usize| (0..count).map(|_| dice.below(limit) as f64).collect::<Vec<f64>>();
+            let mut pieces = Pieces {
+                accelerator: figures(6),
+                processor: vec![0.0; count],
+                memory: vec![0.0; count],
+                at: vec![vec![]; count],
+                ..Pieces::default()
+            };
+            for _ in 0..6 {
+                let ends: Vec<usize> = (0..count).filter(|_| dice.below(2) == 0).collect();
+                if ends.len() > 1 {
+                    ends.iter().for_each(|&end| pieces.at[end].push(pieces.cost.len()));
+                    pieces.cost.push(1.0 + dice.below(4) as f64);
+                    pieces.ends.push(ends);
+                }
+            }
+            let room = Room { pieces: &pieces, accelerators: 2, processors: 0, memory: 0.0 };
+            for piece in 0..count {
+                let sets = (0..1usize << count).filter(|set| set >> piece & 1 == 1);
+                let load = |set: usize| {
+                    Seating::new(room, (0..count).map(|at| 1 - (set >> at & 1)).collect()).load[0]
+                };
+                let least = sets.map(load).fold(f64::INFINITY, f64::min);
+                let found = Company::new(&pieces).of(piece);
+                assert!((found - least).abs() < 1e-9, "{found} for {least}");
+            }
+        }
+    }
+}

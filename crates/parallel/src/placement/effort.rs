@@ -17,6 +17,6 @@ pub struct Effort {
 
 impl Default for Effort {
     fn default() -> Self {
-        Effort { ideals: 60_000, pairs: 40_000_000, orders: 8, proposals: 6_000_000, seed: 1 }
+        Effort { ideals: 60_000, pairs: 40_000_000, orders: 8, proposals: 8_000_000, seed: 1 }
     }
 }

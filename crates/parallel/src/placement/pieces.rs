@@ -125,20 +125,13 @@ fn order(network: &Network, class: &[usize]) -> Vec<(usize, usize)> {
 /// Pieces that a plan of devices in a row cannot or need not part.
 pub(super) fn blocks(pieces: &Pieces, is_memory_ample: bool) -> Pieces {
     let mut class: Vec<usize> = circles(pieces.len(), &pieces.before);
-    loop {
-        let mut blocks = pieces.fused(&class);
-        let Some(joined) = hanging(&blocks, is_memory_ample) else {
-            blocks.members = members(&class, blocks.len());
-            return blocks;
-        };
+    // Every round takes one from the end of each idle branch; longer ones keep their rest.
+    const ROUNDS: usize = 64;
+    for _ in 0..ROUNDS {
+        let Some(joined) = hanging(&pieces.fused(&class), is_memory_ample) else { break };
         class.iter_mut().for_each(|class| *class = joined[*class]);
     }
-}
-
-fn members(class: &[usize], count: usize) -> Vec<Vec<usize>> {
-    let mut members = vec![vec![]; count];
-    class.iter().enumerate().for_each(|(piece, &class)| members[class].push(piece));
-    members
+    pieces.fused(&class)
 }
 
 /// Classes after joining pieces without work to the only one they touch, or `None` where there are none.

@@ -10,6 +10,7 @@ use super::refusal::Refusal;
 use super::row;
 use super::search::{Cooling, anneal};
 use super::seating::{Room, Seating};
+use super::seed;
 use crate::answer::Answer;
 use crate::dice::Dice;
 use serde::Serialize;
@@ -48,8 +49,10 @@ pub struct Plan {
     pub contiguous_s: Option<f64>,
 }
 
-/// More blocks than this are cut into a first row by one pass, not by the best cut: pairs grow with the square.
+/// More blocks than this are cut into a first row by one pass, not by the best cuts: pairs grow with the square.
 const MOST_IN_A_ROW: usize = 2_000;
+/// States kept while looking for the best row: ideals times ways to have used devices.
+const MOST_STATES: usize = 4_000_000;
 
 /// Places a network.
 pub fn plan(network: &Network, effort: Effort) -> Result<Answer<Plan>, Refusal> {
@@ -63,7 +66,8 @@ pub fn plan(network: &Network, effort: Effort) -> Result<Answer<Plan>, Refusal> 
     };
     let mut dice = Dice::new(effort.seed);
     let first = first(room, effort, &mut dice);
-    let Some(device) = first.device.or_else(|| packed(room)) else {
+    let seeds = || seed::along(room, &first.order).or_else(|| seed::packed(room));
+    let Some(device) = first.device.clone().or_else(seeds) else {
         return Err(Refusal::NotPacked {
             needs: pieces.memory.iter().sum(),
             accelerators: network.accelerators,
@@ -89,22 +93,27 @@ struct First {
 fn first(room: Room<'_>, effort: Effort, dice: &mut Dice) -> First {
     let is_ample = room.pieces.memory.iter().sum::<f64>() <= room.memory;
     let blocks = blocks(room.pieces, is_ample);
-    let narrow = positions(&blocks, Taste::Narrow, dice);
+    let is_large = blocks.len() > MOST_IN_A_ROW;
+    let narrow = positions(&blocks, if is_large { Taste::Deep } else { Taste::Narrow }, dice);
+    let states = (room.accelerators + 1) * (room.processors + 1);
     let mut found = First { device: None, order: order_of(&blocks, &narrow), contiguous: None, pairs: 0 };
-    if blocks.len() > MOST_IN_A_ROW {
+    if is_large || states * blocks.len() > MOST_STATES {
         return found;
     }
+    // With many devices a pair costs more, so fewer are looked at.
+    let pairs = effort.pairs.min(600_000_000 / states as u64);
+    let ideals = effort.ideals.min(MOST_STATES / states);
     let mut best = f64::INFINITY;
     let mut try_row =
         |position: &[usize], ideals: &mut dyn FnMut(&Pieces) -> Option<Ideals>, found: &mut First| {
             let ordered = blocks.fused(position);
             let ideals = ideals(&ordered)?;
             let room = Room { pieces: &ordered, ..room };
-            let row = row::best(room, &ideals, best, effort.pairs);
+            let row = row::best(room, &ideals, best, pairs);
             found.pairs += row.pairs;
             if let Some((load, device)) = row.best {
                 best = load;
-                found.device = Some(device_of_pieces(room_len(&blocks), &blocks, position, &device));
+                found.device = Some(device_of_pieces(&blocks, position, &device));
             }
             (row.is_complete && best.is_finite()).then_some(best)
         };
@@ -114,16 +123,12 @@ fn first(room: Room<'_>, effort: Effort, dice: &mut Dice) -> First {
         let position = positions(&blocks, taste, dice);
         try_row(&position, &mut |ordered| Some(Ideals::chain(ordered.len())), &mut found);
     }
-    found.contiguous = try_row(&narrow, &mut |ordered| Ideals::all(ordered, effort.ideals), &mut found);
+    found.contiguous = try_row(&narrow, &mut |ordered| Ideals::all(ordered, ideals), &mut found);
     found
 }
 
-fn room_len(blocks: &Pieces) -> usize {
-    blocks.members.iter().map(Vec::len).sum()
-}
-
-fn device_of_pieces(count: usize, blocks: &Pieces, position: &[usize], device: &[usize]) -> Vec<usize> {
-    let mut by_piece = vec![0; count];
+fn device_of_pieces(blocks: &Pieces, position: &[usize], device: &[usize]) -> Vec<usize> {
+    let mut by_piece = vec![0; blocks.members.iter().map(Vec::len).sum()];
     for (block, members) in blocks.members.iter().enumerate() {
         members.iter().for_each(|&piece| by_piece[piece] = device[position[block]]);
     }
@@ -136,37 +141,20 @@ fn order_of(blocks: &Pieces, position: &[usize]) -> Vec<usize> {
     at.into_iter().flat_map(|block| blocks.members[block].iter().copied()).collect()
 }
 
-/// Some placement that fits: the largest first, each where most memory is left; what fits nowhere goes to a processor.
-fn packed(room: Room<'_>) -> Option<Vec<usize>> {
-    let pieces = room.pieces;
-    let mut order: Vec<usize> = (0..pieces.len()).collect();
-    order.sort_by(|&one, &other| pieces.memory[other].total_cmp(&pieces.memory[one]).then(one.cmp(&other)));
-    let mut left = vec![room.memory; room.accelerators];
-    let mut device = vec![0; pieces.len()];
-    for piece in order {
-        let roomy = (0..room.accelerators).filter(|&at| left[at] >= pieces.memory[piece]);
-        let roomy = roomy.max_by(|&one, &other| left[one].total_cmp(&left[other]).then(other.cmp(&one)));
-        device[piece] = match roomy.filter(|_| pieces.accelerator[piece].is_finite()) {
-            Some(at) => {
-                left[at] -= pieces.memory[piece];
-                at
-            }
-            None if room.processors > 0 => room.accelerators,
-            None => return None,
-        };
-    }
-    Some(device)
-}
-
 /// Anneals several times: wide awake first, then closer and closer to the best. Ends when nothing can be better.
 fn improve(seating: &mut Seating<'_>, order: &[usize], effort: Effort, bound: f64, dice: &mut Dice) -> u64 {
     // From hot to cold, and to which power of two loads are weighed. A low power wanders far, a high one works on the busiest.
-    const TURNS: [(f64, f64, u32); 6] = [
+    const FROM_ROW: usize = 5;
+    const TURNS: [(f64, f64, u32); 10] = [
         (0.3, 1e-3, 3),
         (0.01, 1e-4, 5),
         (0.3, 1e-3, 6),
+        (0.3, 1e-3, 4),
+        (0.3, 1e-3, 2),
         (0.001, 1e-5, 6),
         (0.01, 1e-4, 5),
+        (0.1, 1e-3, 4),
+        (0.001, 1e-5, 6),
         (0.0001, 1e-6, 6),
     ];
     let start = seating.device.clone();
@@ -177,7 +165,7 @@ fn improve(seating: &mut Seating<'_>, order: &[usize], effort: Effort, bound: f6
             break;
         }
         // The first turns all begin where the row ended, so that one bad turn does not spoil the next.
-        seating.seat(if turn < 3 { &start } else { &best.1 });
+        seating.seat(if turn < FROM_ROW { &start } else { &best.1 });
         let proposals = effort.proposals / TURNS.len() as u64;
         anneal(seating, order, Cooling { proposals, hot, cold, squarings }, Dice::new(dice.next()));
         tried += proposals;

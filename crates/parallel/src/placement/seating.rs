@@ -132,3 +132,42 @@ impl<'a> Seating<'a> {
         self.device[piece] = to;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dice::Dice;
+
+    #[test]
+    fn moves_one_by_one_count_what_counting_afresh_counts() {
+        let mut dice = Dice::new(9);
+        let count = 12;
+        let mut pieces = Pieces {
+            accelerator: (0..count).map(|_| dice.unit()).collect(),
+            processor: (0..count).map(|_| dice.unit()).collect(),
+            memory: vec![1.0; count],
+            at: vec![vec![]; count],
+            ..Pieces::default()
+        };
+        for _ in 0..20 {
+            let ends: Vec<usize> = (0..count).filter(|_| dice.below(4) == 0).collect();
+            if ends.len() > 1 {
+                ends.iter().for_each(|&end| pieces.at[end].push(pieces.cost.len()));
+                pieces.cost.push(dice.unit());
+                pieces.ends.push(ends);
+            }
+        }
+        let room = Room { pieces: &pieces, accelerators: 3, processors: 1, memory: 12.0 };
+        let mut seating = Seating::new(room, vec![0; count]);
+        for _ in 0..500 {
+            let (piece, to) = (dice.below(count), dice.below(4));
+            if seating.device[piece] != to {
+                seating.shift(piece, to);
+            }
+            let fresh = Seating::new(room, seating.device.clone());
+            let pairs = seating.load.iter().zip(&fresh.load);
+            assert!(pairs.clone().all(|(one, other)| (one - other).abs() < 1e-9));
+            assert_eq!(seating.memory, fresh.memory);
+        }
+    }
+}
