@@ -1,9 +1,11 @@
-//! Operators of a network on accelerators and processors: who runs what, so that the busiest device has the least to do.
+//! Operators of a network on accelerators and processors: who runs what, so that the busiest device has the least to
+//! do.
 //!
 //! The load of an accelerator is the time of its operators and, once each, of every tensor it shares with another
-//! device; the load of a processor is the time of its operators. In a pipeline that is kept full, the largest load is the
-//! time from sample to sample. Operators of one colour share a device; in training a backward operator has the colour
-//! of its forward twin (the setting of Tarnawski and others, "Efficient Algorithms for Device Placement of DNN Graph Operators", 2020).
+//! device; the load of a processor is the time of its operators. In a pipeline that is kept full, the largest load is
+//! the time from sample to sample. Operators of one colour share a device; in training a backward operator has the
+//! colour of its forward twin (the setting of Tarnawski and others, "Efficient Algorithms for Device Placement of DNN
+//! Graph Operators", 2020).
 //!
 //! | read | for |
 //! |---|---|

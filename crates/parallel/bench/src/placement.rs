@@ -1,8 +1,9 @@
 //! `placement`: operators of networks on accelerators, beside the best contiguous split.
 //!
 //! Every plan is counted again here from the network itself, and so are the splits that the data lists with their
-//! loads: what is compared is counted in the same way. A plan misses its bar when it is worse than the best contiguous split, or, where
-//! nobody knows that one, worse than anything listed; when it took more than ten seconds; or when it breaks a rule.
+//! loads: what is compared is counted in the same way. A plan misses its bar when it is worse than the best contiguous
+//! split, or, where nobody knows that one, worse than anything listed; when it took more than ten seconds; or when it
+//! breaks a rule.
 
 mod judge;
 mod listed;

@@ -1,9 +1,9 @@
 //! The cheapest company of a piece: what a device that holds it carries at least.
 //!
 //! The load of a set of pieces, work and shared tensors, is submodular, so the cheapest set around a given piece is a
-//! minimum cut: work leads to the sink, and a tensor is cut when it has ends on both sides (Lawler's form of a hyperedge).
-//! Any flow is a lower bound of any cut, so the figure holds even where rounding ends the search early. The flow is found in Dinic's way.
-//! Does badly: it looks at one device alone and not at the room the others need.
+//! minimum cut: work leads to the sink, and a tensor is cut when it has ends on both sides (Lawler's form of a
+//! hyperedge). Any flow is a lower bound of any cut, so the figure holds even where rounding ends the search early.
+//! The flow is found in Dinic's way. Does badly: it looks at one device alone and not at the room the others need.
 
 use super::pieces::Pieces;
 

@@ -1,9 +1,10 @@
 //! Sets of blocks that are closed under "comes first": every prefix of a plan whose devices follow each other.
 //!
-//! Such a set is called an ideal. A device of a contiguous plan holds the difference of two ideals, so the ideals are all that a search for
-//! the best contiguous plan has to know (Tarnawski and others, 2020). Blocks are numbered in an order that respects who
-//! comes first; then every larger ideal is reached from a smaller one by adding blocks in ascending order, in one way
-//! only. Does badly: their number grows with two to the power of parallel branches, so counting stops at a limit.
+//! Such a set is called an ideal. A device of a contiguous plan holds the difference of two ideals, so the ideals are
+//! all that a search for the best contiguous plan has to know (Tarnawski and others, 2020). Blocks are numbered in an
+//! order that respects who comes first; then every larger ideal is reached from a smaller one by adding blocks in
+//! ascending order, in one way only. Does badly: their number grows with two to the power of parallel branches, so
+//! counting stops at a limit.
 
 use super::pieces::Pieces;
 
@@ -32,7 +33,8 @@ impl Ideals {
         Ideals { start: (0..=count).chain([count]).collect(), grow }
     }
 
-    /// All ideals, or `None` where there are more than `most`. Blocks are numbered so that who comes first has the lower number.
+    /// All ideals, or `None` where there are more than `most`. Blocks are numbered so that who comes first has the
+    /// lower number.
     pub fn all(blocks: &Pieces, most: usize) -> Option<Ideals> {
         let count = blocks.len();
         let words = count.div_ceil(64).max(1);

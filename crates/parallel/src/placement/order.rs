@@ -1,8 +1,8 @@
 //! Orders of blocks that respect who comes first: what a plan in a row is cut from.
 //!
-//! The first order keeps the numbering, the second goes deep, the third takes next what leaves the fewest seconds of
-//! tensors open, so that cuts are cheap everywhere. More are drawn with dice around the third. Does badly: no order is
-//! good for every cut, which is why all ideals are better where they can be counted.
+//! One order keeps the numbering, one goes deep, one takes next what leaves the fewest seconds of tensors open, so
+//! that cuts are cheap everywhere. More are drawn with dice around the last. Does badly: no order is good for every
+//! cut, which is why all ideals are better where they can be counted.
 
 use super::pieces::Pieces;
 use crate::dice::Dice;

@@ -5,9 +5,10 @@
 //! tensors inside one piece go. All of that is exact: every placement of pieces costs what the placement of its
 //! operators costs.
 //!
-//! [`blocks`] makes pieces smaller once more, for plans whose devices follow each other (see [`super::ideals`]): pieces that wait for each other in a
-//! circle once colours are fused, and pieces without any work that hang on a single other one. The first is forced by the rule, the second never
-//! costs anything as long as memory cannot run short. Does badly: long chains are kept as they are, even where cutting inside them cannot help.
+//! [`blocks`] makes pieces smaller once more, for plans whose devices follow each other (see [`super::ideals`]):
+//! pieces that wait for each other in a circle once colours are fused, and pieces without any work that hang on a
+//! single other one. The first is forced by the rule, the second never costs anything as long as memory cannot run
+//! short. Does badly: long chains are kept as they are, even where cutting inside them cannot help.
 
 use super::network::Network;
 use std::collections::{BTreeMap, BTreeSet};

@@ -143,7 +143,8 @@ fn order_of(blocks: &Pieces, position: &[usize]) -> Vec<usize> {
 
 /// Anneals several times: wide awake first, then closer and closer to the best. Ends when nothing can be better.
 fn improve(seating: &mut Seating<'_>, order: &[usize], effort: Effort, bound: f64, dice: &mut Dice) -> u64 {
-    // From hot to cold, and to which power of two loads are weighed. A low power wanders far, a high one works on the busiest.
+    // From hot to cold, and to which power of two loads are weighed. A low power wanders far, a high one works on the
+    // busiest.
     const FROM_ROW: usize = 5;
     const TURNS: [(f64, f64, u32); 10] = [
         (0.3, 1e-3, 3),

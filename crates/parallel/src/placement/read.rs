@@ -1,9 +1,10 @@
 //! Reads a network of operators from JSON, in the form of the public dnn-partitioning inputs.
 //!
 //! `maxSizePerFPGA` (bytes), `maxFPGAs`, `maxCPUs`, `nodes` with `id`, `supportedOnFpga`, `cpuLatency`, `fpgaLatency`,
-//! `isBackwardNode`, and if known `size` and `colorClass`, `edges` with `sourceId`, `destId` and `cost`. "FPGA" stands for any accelerator. Times are
-//! taken as milliseconds, as profilers write them. Flags may be `true` or `1`. Both forms of the inputs are read, those
-//! for throughput and those for latency: they differ in figures and in fields that are not needed here.
+//! `isBackwardNode`, and if known `size` and `colorClass`, `edges` with `sourceId`, `destId` and `cost`. "FPGA" stands
+//! for any accelerator. Times are taken as milliseconds, as profilers write them. Flags may be `true` or `1`. Both
+//! forms of the inputs are read, those for throughput and those for latency: they differ in figures and in fields that
+//! are not needed here.
 
 use super::network::{Edge, Network, Operator};
 use consort_types::file::ReadError;

@@ -110,34 +110,33 @@ impl fmt::Display for Refusal {
                 )
             }
             Refusal::FitsNowhere { ids, needs, has } => {
-                let who = if ids.len() == 1 { "operator" } else { "the operators of one colour" };
+                let who = match ids.len() {
+                    1 => format!("operator {} needs", listed(ids)),
+                    _ => format!("the operators {} of one colour need", listed(ids)),
+                };
+                write!(f, "{who} {needs} bytes on one accelerator and each has {has}; ")?;
+                write!(f, "give accelerators of at least {needs} bytes, or a processor")
+            }
+            Refusal::Memory { needs, accelerators, has } => {
+                let each = (needs / *accelerators as f64).ceil();
                 write!(
                     f,
-                    "{who} {} fits on no accelerator of {has} bytes; give accelerators of at least {needs} bytes, or a processor",
-                    listed(ids)
-                )
+                    "the operators need {needs} bytes and {accelerators} accelerators have {has} each; "
+                )?;
+                write!(f, "give accelerators of at least {each} bytes, or a processor")
             }
-            Refusal::Memory { needs, accelerators, has } => write!(
-                f,
-                "the operators need {needs} bytes and {accelerators} accelerators of {has} bytes have less; give at least {} accelerators, or a processor",
-                accelerators_for(*needs, *has)
-            ),
-            Refusal::NotPacked { needs, accelerators, has } => write!(
-                f,
-                "no way was found to pack operators of {needs} bytes into {accelerators} accelerators of {has} bytes; give one accelerator more, or a processor"
-            ),
+            Refusal::NotPacked { needs, accelerators, has } => {
+                write!(
+                    f,
+                    "no way was found to pack operators of {needs} bytes into {accelerators} accelerators "
+                )?;
+                write!(f, "of {has} bytes; give one accelerator more, or a processor")
+            }
         }
     }
 }
 
 impl std::error::Error for Refusal {}
-
-fn accelerators_for(needs: f64, has: f64) -> String {
-    match has > 0.0 {
-        true => format!("{}", (needs / has).ceil()),
-        false => "larger".into(),
-    }
-}
 
 /// The first few, and how many more.
 fn listed(ids: &[i64]) -> String {

@@ -21,7 +21,8 @@ pub(super) struct Found {
     pub pairs: u64,
 }
 
-/// A plan better than `below`, looking at no more than `most` pairs. Blocks are numbered so that who comes first has the lower number.
+/// A plan better than `below`, looking at no more than `most` pairs. Blocks are numbered so that who comes first has
+/// the lower number.
 pub(super) fn best(room: Room<'_>, ideals: &Ideals, below: f64, most: u64) -> Found {
     let mut walk = Walk::new(room, ideals, below, most);
     for ideal in 0..ideals.len() {

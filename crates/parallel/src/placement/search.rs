@@ -1,10 +1,11 @@
-//! Placements made better piece by piece: simulated annealing, then descent.
+//! Placements made better move by move: simulated annealing.
 //!
-//! What is annealed is the sum of a high power of the loads, which sees progress on every device where the largest load
-//! alone would see none (Kirkpatrick and others, 1983). A proposal moves one piece, exchanges two, or moves a connected cluster of one device to
-//! another, mostly to a device that a neighbour sits on. Plans need not be contiguous. Promises: the same dice give the same plan, memory is
-//! kept, the best plan met is returned and never worse than the start. Does badly: where only exchanging several
-//! unconnected pieces at once would help; and cooling takes as long for an easy network as for a hard one.
+//! What is annealed is the sum of a high power of the loads, which sees progress on every device where the largest
+//! load alone would see none (Kirkpatrick and others, 1983). A proposal moves one piece, exchanges two, moves a
+//! connected cluster from one device to another, or moves a stretch of the order, mostly to a device that a neighbour
+//! sits on. Plans need not be contiguous. Promises: the same dice give the same plan, memory is kept, and the best
+//! plan met is returned, never worse than the start. Does badly: where only moving several unconnected pieces at once
+//! would help; and an easy network takes as long as a hard one.
 
 use super::seating::Seating;
 use crate::dice::Dice;
