@@ -82,7 +82,7 @@ fn row(case: &str, network: &Network, listed: Option<&Listed>, expert: Option<&S
     row.anchor = listed.and_then(Listed::best).map(|(who, value)| Anchor { who, metric: "objective", value });
     row.misses.extend(judge::broken(network, &answer));
     if cpu_ms > MOST_MS {
-        row.misses.push(format!("took {:.1} s of CPU time, the bar is {} s", cpu_ms / 1e3, MOST_MS / 1e3));
+        row.late.push(format!("took {:.1} s of CPU time, the bar is {} s", cpu_ms / 1e3, MOST_MS / 1e3));
     }
     if let Some(listed) = listed {
         row.misses.extend(compared(network, &answer, listed, expert));

@@ -168,7 +168,7 @@ fn improve(seating: &mut Seating<'_>, order: &[usize], effort: Effort, bound: f6
         // The first turns all begin where the row ended, so that one bad turn does not spoil the next.
         seating.seat(if turn < FROM_ROW { &start } else { &best.1 });
         let proposals = effort.proposals / TURNS.len() as u64;
-        anneal(seating, order, Cooling { proposals, hot, cold, squarings }, Dice::new(dice.next()));
+        anneal(seating, order, Cooling { proposals, hot, cold, squarings }, Dice::new(dice.draw()));
         tried += proposals;
         if seating.most() < best.0 {
             best = (seating.most(), seating.device.clone());
