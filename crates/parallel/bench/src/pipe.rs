@@ -95,7 +95,11 @@ fn plan(request: &Request) -> Result<(Answer<Partition>, Option<usize>), Refusal
     match partition(request) {
         Err(Refusal::TooManyStates { .. }) => {
             let groups = grouped(request.layers)?;
-            let answer = partition(&Request { layers: &groups.layers, ..request.clone() })?;
+            let mut answer = partition(&Request { layers: &groups.layers, ..request.clone() })?;
+            // Stages name groups: from here on they name the layers in them.
+            for stage in &mut answer.plan.stages {
+                stage.layers = groups.spread(&stage.layers);
+            }
             Ok((answer, Some(groups.members.len())))
         }
         answer => answer.map(|answer| (answer, None)),
