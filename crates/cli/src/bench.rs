@@ -1,19 +1,17 @@
 //! `consort bench`: public benchmarks beside what others measured on the same input.
 
 mod live;
-mod shown;
+mod outcome;
+mod planned;
+mod simulated;
 
 use crate::failure::Failure;
-use crate::figures::Figures;
-use crate::jobs_csv::JobsCsv;
 use crate::numbers::{counted, thousands};
-use crate::progress::Progress;
 use crate::screen::{Screen, print, print_json};
-use crate::{files, inputs, names};
-use consort_sim::bench::{self, Anchor, BenchError, Request, Row, SCENARIOS, Scenario};
+use crate::{files, names};
+use outcome::Outcome;
 use serde::Serialize;
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,6 +20,7 @@ Examples:
   consort bench jct-philly --case half --policy fifo --policy srtf --json
   consort bench jct-philly --check                     exit 1 if a bar is missed
   consort bench plan-scale --case 1000                 what a decision costs; needs no data
+  consort bench dag-list --case classic.fft_8          planners beside known answers
   consort bench all --markdown docs/benchmarks.md      everything, as a page
   consort bench live --case submit,life                the daemon itself, on this machine
 
@@ -64,32 +63,70 @@ pub struct Args {
 /// All of them, one after the other.
 const ALL: &str = "all";
 
+/// A benchmark, whichever room it is of.
+#[derive(Clone, Copy)]
+enum Benchmark {
+    /// The scheduler in a simulated world.
+    Simulated(&'static consort_sim::bench::Scenario),
+    /// A planner inside one job.
+    Planned(&'static consort_parallel_bench::Scenario),
+}
+
+impl Benchmark {
+    /// In the order in which they are listed.
+    fn all() -> impl Iterator<Item = Benchmark> {
+        let simulated = consort_sim::bench::SCENARIOS.iter().map(Benchmark::Simulated);
+        simulated.chain(consort_parallel_bench::SCENARIOS.iter().map(Benchmark::Planned))
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Benchmark::Simulated(scenario) => scenario.name,
+            Benchmark::Planned(scenario) => scenario.name,
+        }
+    }
+
+    fn about(self) -> &'static str {
+        match self {
+            Benchmark::Simulated(scenario) => scenario.about,
+            Benchmark::Planned(scenario) => scenario.about,
+        }
+    }
+
+    fn run(self, args: &Args) -> Result<Outcome, Failure> {
+        for path in args.jobs_csv.iter().chain(&args.markdown) {
+            files::folder_of(path)?;
+        }
+        match self {
+            Benchmark::Simulated(scenario) => simulated::run(args, scenario),
+            Benchmark::Planned(scenario) => planned::run(args, scenario),
+        }
+    }
+}
+
 /// The command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let Some(name) = &args.scenario else { return list(args.json) };
+    let Some(name) = &args.scenario else { return list(args) };
     if name == live::NAME {
         return live::run(&args.cases, args.check, args.json);
     }
     if name == ALL {
         return run_all(args);
     }
-    let scenario = SCENARIOS.iter().find(|scenario| scenario.name == name).ok_or_else(|| {
-        names::unknown("benchmark", name, SCENARIOS.iter().map(|scenario| scenario.name).chain([live::NAME]))
+    let benchmark = Benchmark::all().find(|benchmark| benchmark.name() == name).ok_or_else(|| {
+        names::unknown("benchmark", name, Benchmark::all().map(Benchmark::name).chain([live::NAME]))
     })?;
-    let rows = rows(args, scenario)?;
-    if let Some(path) = &args.jobs_csv {
-        let mut jobs = JobsCsv::new();
-        for row in &rows {
-            row.jobs.iter().for_each(|(job, record)| jobs.add(&row.case, &row.policy, job, record));
-        }
-        files::replace(path, &jobs.bytes())?;
+    let outcome = benchmark.run(args)?;
+    if let (Some(path), Some(jobs)) = (&args.jobs_csv, &outcome.jobs) {
+        files::replace(path, jobs)?;
     }
-    write_page(args, &[(scenario, &rows)])?;
+    let outcomes = [outcome];
+    write_page(args, &outcomes)?;
     match args.json {
-        true => print_json(&Results { scenario: name, rows: rows.iter().map(Line::of).collect() })?,
-        false => print(&shown(args, scenario, &rows))?,
+        true => print_json(&outcomes[0])?,
+        false => print(&shown(args, &outcomes[0]))?,
     }
-    judged(args, &rows)
+    judged(args, &outcomes)
 }
 
 /// Every benchmark, with its own cases and policies.
@@ -105,28 +142,20 @@ fn run_all(args: &Args) -> Result<(), Failure> {
     if args.jobs_csv.is_some() {
         return Err(Failure::request("--jobs-csv is about one benchmark", "name one with it"));
     }
-    let mut all = vec![];
-    for scenario in SCENARIOS {
-        all.push((scenario, rows(args, scenario)?));
+    let outcomes = Benchmark::all().map(|benchmark| benchmark.run(args)).collect::<Result<Vec<_>, _>>()?;
+    write_page(args, &outcomes)?;
+    match args.json {
+        true => print_json(&outcomes)?,
+        false => {
+            let texts: Vec<String> = outcomes.iter().map(|outcome| shown(args, outcome)).collect();
+            print(&texts.join("\n"))?;
+        }
     }
-    let parts: Vec<_> = all.iter().map(|(scenario, rows)| (*scenario, &rows[..])).collect();
-    write_page(args, &parts)?;
-    if args.json {
-        let results = parts.iter().map(|(scenario, rows)| Results {
-            scenario: scenario.name,
-            rows: rows.iter().map(Line::of).collect(),
-        });
-        print_json(&results.collect::<Vec<_>>())?;
-    } else {
-        let texts: Vec<String> = parts.iter().map(|(scenario, rows)| shown(args, scenario, rows)).collect();
-        print(&texts.join("\n"))?;
-    }
-    let rows: Vec<Row> = all.into_iter().flat_map(|(_, rows)| rows).collect();
-    judged(args, &rows)
+    judged(args, &outcomes)
 }
 
 /// The page of `--markdown`.
-fn write_page(args: &Args, parts: &[(&Scenario, &[Row])]) -> Result<(), Failure> {
+fn write_page(args: &Args, outcomes: &[Outcome]) -> Result<(), Failure> {
     let Some(path) = &args.markdown else { return Ok(()) };
     let name = args.scenario.as_deref().unwrap_or_default();
     let mut text = format!(
@@ -136,10 +165,10 @@ fn write_page(args: &Args, parts: &[(&Scenario, &[Row])]) -> Result<(), Failure>
         path.display(),
         env!("CARGO_PKG_VERSION")
     );
-    for (scenario, rows) in parts {
-        text += &format!("\n## {}\n\n{}.\n\n", scenario.name, scenario.about);
-        text += &shown::table(rows).markdown();
-        for row in *rows {
+    for outcome in outcomes {
+        text += &format!("\n## {}\n\n{}.\n\n", outcome.scenario, outcome.about);
+        text += &outcome.table.markdown();
+        for row in &outcome.rows {
             let misses = row.misses.iter();
             misses.for_each(|miss| text += &format!("\nMissed: {} {}: {miss}.\n", row.case, row.policy));
         }
@@ -147,32 +176,13 @@ fn write_page(args: &Args, parts: &[(&Scenario, &[Row])]) -> Result<(), Failure>
     files::replace(path, text.as_bytes())
 }
 
-fn rows(args: &Args, scenario: &Scenario) -> Result<Vec<Row>, Failure> {
-    let name = scenario.name;
-    let all_cases: Vec<&str> = scenario.cases.iter().chain(scenario.more_cases).copied().collect();
-    known(&format!("case of {name}"), &args.cases, &all_cases)?;
-    known(&format!("policy in {name}"), &args.policies, scenario.policies)?;
-    let data = if scenario.needs_data || args.data.is_some() { data(args)? } else { PathBuf::new() };
-    for path in args.jobs_csv.iter().chain(&args.markdown) {
-        files::folder_of(path)?;
-    }
-    let request = Request {
-        scenario: name.into(),
-        cases: args.cases.clone(),
-        policies: args.policies.clone(),
-        seeds: args.seeds.clone(),
-        data,
-    };
-    let progress = Progress::start();
-    bench::run(&request, &mut |what, done, of| progress.at(what, done, of)).map_err(failure)
-}
-
 /// Whether all bars are met, if that was asked.
-fn judged(args: &Args, rows: &[Row]) -> Result<(), Failure> {
-    let missing = rows.iter().filter(|row| !row.misses.is_empty()).count() as u64;
+fn judged(args: &Args, outcomes: &[Outcome]) -> Result<(), Failure> {
+    let rows = || outcomes.iter().flat_map(|outcome| &outcome.rows);
+    let missing = rows().filter(|row| !row.misses.is_empty()).count() as u64;
     if args.check && missing > 0 {
         let miss = if missing == 1 { "misses its" } else { "miss their" };
-        let (missing, all) = (thousands(missing), counted(rows.len() as u64, "row"));
+        let (missing, all) = (thousands(missing), counted(rows().count() as u64, "row"));
         return Err(Failure::Failed(format!(
             "{missing} of {all} {miss} bar; {}",
             match args.json {
@@ -184,16 +194,10 @@ fn judged(args: &Args, rows: &[Row]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn known(what: &str, wanted: &[String], known: &[&str]) -> Result<(), Failure> {
-    match wanted.iter().find(|name| !known.contains(&name.as_str())) {
-        Some(name) if !known.is_empty() => Err(names::unknown(what, name, known.iter().copied())),
-        _ => Ok(()),
-    }
-}
-
-fn data(args: &Args) -> Result<PathBuf, Failure> {
+/// The folder with the data, which must be there.
+fn data(args: &Args) -> Result<&Path, Failure> {
     match &args.data {
-        Some(folder) if folder.is_dir() => Ok(folder.clone()),
+        Some(folder) if folder.is_dir() => Ok(folder),
         Some(folder) => Err(Failure::request(
             format_args!("{}: there is no such folder", folder.display()),
             "name the folder with the benchmark data",
@@ -205,146 +209,84 @@ fn data(args: &Args) -> Result<PathBuf, Failure> {
     }
 }
 
-fn failure(error: BenchError) -> Failure {
-    match error {
-        BenchError::Unknown(sentence) => Failure::Request(sentence),
-        BenchError::Data(error) => inputs::malformed(error),
-        BenchError::Broken(sentence) => Failure::Failed(format!("the benchmark broke: {sentence}")),
-    }
-}
-
-// -- for scripts
-
-#[derive(Serialize)]
-struct Results<'a> {
-    scenario: &'a str,
-    rows: Vec<Line<'a>>,
-}
-
-#[derive(Serialize)]
-struct Line<'a> {
-    case: &'a str,
-    policy: &'a str,
-    seed: u64,
-    metrics: Metrics,
-    anchor: Option<Beside<'a>>,
-    /// Whether there is a bar that it could miss.
-    checked: bool,
-    misses: &'a [String],
-}
-
-/// What every run has, and what only this benchmark has.
-#[derive(Serialize)]
-struct Metrics {
-    #[serde(flatten)]
-    figures: Figures,
-    #[serde(flatten)]
-    more: BTreeMap<&'static str, f64>,
-}
-
-#[derive(Serialize)]
-struct Beside<'a> {
-    who: &'a str,
-    metric: &'a str,
-    value: f64,
-}
-
-impl<'a> Line<'a> {
-    fn of(row: &'a Row) -> Self {
-        let beside =
-            |anchor: &'a Anchor| Beside { who: &anchor.who, metric: &anchor.metric, value: anchor.value };
-        Self {
-            case: &row.case,
-            policy: &row.policy,
-            seed: row.seed,
-            metrics: Metrics { figures: Figures::of(&row.report), more: more(row) },
-            anchor: row.anchor.as_ref().map(beside),
-            checked: is_checked(row),
-            misses: &row.misses,
-        }
-    }
-}
-
-/// Figures that only this benchmark has; what a report has too is told there.
-fn more(row: &Row) -> BTreeMap<&'static str, f64> {
-    let own = |name: &str| Figures::of(&row.report).get(name).is_none();
-    row.more.iter().copied().filter(|(name, _)| own(name)).collect()
-}
+// -- what there is
 
 #[derive(Serialize)]
 struct Listed {
     name: &'static str,
     about: &'static str,
-    cases: &'static [&'static str],
+    /// Known without the data.
+    cases: Vec<String>,
     more_cases: &'static [&'static str],
     policies: &'static [&'static str],
 }
 
-// -- for people
-
-fn list(as_json: bool) -> Result<(), Failure> {
-    if as_json {
-        let listed = SCENARIOS.iter().map(|scenario| Listed {
-            name: scenario.name,
-            about: scenario.about,
-            cases: scenario.cases,
-            more_cases: scenario.more_cases,
-            policies: scenario.policies,
-        });
-        return print_json(&listed.collect::<Vec<_>>());
+impl Listed {
+    /// Cases of planners are named by the data, and listed where that is given.
+    fn of(benchmark: Benchmark, data: Option<&Path>) -> Self {
+        let (name, about) = (benchmark.name(), benchmark.about());
+        match benchmark {
+            Benchmark::Simulated(scenario) => {
+                let cases = scenario.cases.iter().map(|case| case.to_string()).collect();
+                Listed { name, about, cases, more_cases: scenario.more_cases, policies: scenario.policies }
+            }
+            Benchmark::Planned(scenario) => {
+                let cases = data.and_then(|data| (scenario.cases)(data).ok()).unwrap_or_default();
+                Listed { name, about, cases, more_cases: &[], policies: &[] }
+            }
+        }
     }
-    if SCENARIOS.is_empty() {
-        return print("There is no benchmark in this version.\n");
+}
+
+fn list(args: &Args) -> Result<(), Failure> {
+    let data = args.data.as_deref().filter(|folder| folder.is_dir());
+    let listed: Vec<Listed> = Benchmark::all().map(|benchmark| Listed::of(benchmark, data)).collect();
+    if args.json {
+        return print_json(&listed);
     }
     let screen = Screen::here();
     let mut text = String::new();
-    for scenario in SCENARIOS {
-        text += &format!("{}  {}\n", screen.bold(scenario.name), scenario.about);
-        let more = match scenario.more_cases {
-            [] => String::new(),
-            more => format!("; also {}", more.join(", ")),
+    for Listed { name, about, cases, more_cases, policies } in &listed {
+        text += &format!("{}  {about}\n", screen.bold(name));
+        let few: Vec<&str> = cases.iter().take(SHOWN_CASES).map(String::as_str).collect();
+        text += &match (cases.len(), more_cases) {
+            (0, _) => "  cases     named by the data\n".into(),
+            (all, []) if all > few.len() => {
+                format!("  cases     {}, ... ({} in the data)\n", few.join(", "), thousands(all as u64))
+            }
+            (_, []) => format!("  cases     {}\n", cases.join(", ")),
+            (_, more) => format!("  cases     {}; also {}\n", cases.join(", "), more.join(", ")),
         };
-        text += &format!("  cases     {}{more}\n", scenario.cases.join(", "));
-        text += &format!("  policies  {}\n\n", scenario.policies.join(", "));
+        if !policies.is_empty() {
+            text += &format!("  policies  {}\n", policies.join(", "));
+        }
+        text.push('\n');
     }
     text += &format!("{}  {}\n", screen.bold(live::NAME), live::ABOUT);
     text += &format!("  cases     {}\n\n", live::CASES.join(", "));
-    text += &format!("Run one:  consort bench {} --data DIR\n", SCENARIOS[0].name);
+    text += &format!("Run one:  consort bench {} --data DIR\n", listed[0].name);
     print(&text)
 }
 
-fn shown(args: &Args, scenario: &Scenario, rows: &[Row]) -> String {
+/// So many cases are named where there are many.
+const SHOWN_CASES: usize = 10;
+
+// -- for people
+
+fn shown(args: &Args, outcome: &Outcome) -> String {
     let screen = Screen::here();
-    let mut text = format!("{}: {}\n\n", screen.bold(scenario.name), scenario.about);
-    text += &shown::table(rows).show(&screen);
+    let mut text = format!("{}: {}\n\n", screen.bold(outcome.scenario), outcome.about);
+    text += &outcome.table.show(&screen);
     if args.check {
         text.push('\n');
-        for row in rows {
+        for row in &outcome.rows {
             for miss in &row.misses {
                 text += &format!("missed  {} {}: {miss}\n", row.case, row.policy);
             }
         }
-        if rows.iter().all(|row| row.misses.is_empty()) {
-            text += &all_met(rows);
+        if outcome.rows.iter().all(|row| row.misses.is_empty()) {
+            text += &outcome.all_met();
         }
     }
     text
-}
-
-/// What it means that no bar is missed.
-fn all_met(rows: &[Row]) -> String {
-    let bars = rows.iter().filter(|row| is_checked(row)).count();
-    match bars {
-        0 => "No bar for these rows: nothing was checked.\n".into(),
-        bars if bars == rows.len() => "Every bar is met.\n".into(),
-        bars => {
-            let (have, bars) = (if bars == 1 { "has" } else { "have" }, thousands(bars as u64));
-            format!("{bars} of {} {have} a bar; all are met.\n", counted(rows.len() as u64, "row"))
-        }
-    }
-}
-
-/// Whether there is a bar that a row could miss.
-fn is_checked(row: &Row) -> bool {
-    row.anchor.is_some() || row.is_barred || !row.misses.is_empty()
 }

@@ -8,6 +8,15 @@ const DAY: f64 = 86_400.0;
 
 /// Steps between marks that people read as round, in seconds.
 const STEPS: &[f64] = &[
+    1e-6,
+    2e-6,
+    5e-6,
+    1e-5,
+    2e-5,
+    5e-5,
+    1e-4,
+    2e-4,
+    5e-4,
     0.001,
     0.002,
     0.005,
@@ -52,6 +61,9 @@ const STEPS: &[f64] = &[
 
 /// Marks of a scale on which every step is a multiple.
 const DECADES: &[f64] = &[
+    1e-6,
+    1e-5,
+    1e-4,
     0.001,
     0.01,
     0.1,
@@ -142,7 +154,8 @@ pub fn time(seconds: f64, step: f64) -> String {
         step if step >= HOUR => (HOUR, "h"),
         step if step >= MINUTE => (MINUTE, "min"),
         step if step >= 1.0 => (1.0, "s"),
-        _ => (0.001, "ms"),
+        step if step >= 0.001 => (0.001, "ms"),
+        _ => (1e-6, "µs"),
     };
     if seconds == 0.0 {
         return "0".into();
@@ -174,6 +187,7 @@ mod tests {
         assert_eq!(time(12.0 * HOUR, 12.0 * HOUR), "12 h");
         assert_eq!(time(DAY, DAY), "1 d");
         assert_eq!(time(0.25, 0.05), "250 ms");
+        assert_eq!(time(2.5e-5, 5e-6), "25 µs");
         assert_eq!(time(90.0, 30.0), "90 s");
         assert!((2..=7).contains(&times(9e9, 6).len()) && (2..=7).contains(&times(9e12, 6).len()));
     }

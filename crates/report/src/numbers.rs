@@ -56,6 +56,41 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
+/// Seconds to about four digits, in the unit that suits: `12.35 µs`, `174.5 ms`, `80 s`, `1,118 s`.
+pub fn brief(seconds: f64) -> String {
+    let (number, unit) = match seconds.abs() {
+        large if large >= 1.0 || large == 0.0 => (seconds, "s"),
+        large if large >= 1e-3 => (seconds * 1e3, "ms"),
+        large if large >= 1e-6 => (seconds * 1e6, "µs"),
+        _ => (seconds * 1e9, "ns"),
+    };
+    format!("{} {unit}", digits(number))
+}
+
+/// Bytes per second to about four digits: `12.5 GB/s`.
+pub fn speed(bytes_per_s: f64) -> String {
+    let (number, unit) = match bytes_per_s.abs() {
+        large if large >= 1e12 => (bytes_per_s / 1e12, "TB/s"),
+        large if large >= 1e9 => (bytes_per_s / 1e9, "GB/s"),
+        large if large >= 1e6 => (bytes_per_s / 1e6, "MB/s"),
+        large if large >= 1e3 => (bytes_per_s / 1e3, "kB/s"),
+        _ => (bytes_per_s, "B/s"),
+    };
+    format!("{} {unit}", digits(number))
+}
+
+/// About four digits, and no zeros that say nothing.
+fn digits(number: f64) -> String {
+    let places = match number.abs() {
+        large if large >= 1000.0 => 0,
+        large if large >= 100.0 => 1,
+        large if large >= 10.0 => 2,
+        _ => 3,
+    };
+    let text = decimal(number, places);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
+}
+
 /// `1 job`, `2 jobs`.
 pub fn counted(number: u64, one: &str) -> String {
     format!("{} {one}{}", thousands(number), if number == 1 { "" } else { "s" })
@@ -64,6 +99,13 @@ pub fn counted(number: u64, one: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn short_times_and_speeds_have_four_digits() {
+        let times = [0.0, 1.2346e-5, 0.1744981, 80.0, 1118.4, 3.2e-8].map(brief);
+        assert_eq!(times, ["0 s", "12.35 µs", "174.5 ms", "80 s", "1,118 s", "32 ns"]);
+        assert_eq!([12.5e9, 1e6, 3.2e12, 7.0].map(speed), ["12.5 GB/s", "1 MB/s", "3.2 TB/s", "7 B/s"]);
+    }
 
     #[test]
     fn numbers_are_grouped() {

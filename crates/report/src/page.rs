@@ -5,7 +5,8 @@ mod sections;
 use crate::Page;
 use crate::markup::escape;
 
-const STYLE: &str = include_str!("page/style.css");
+/// Colours and shapes first: they are shared with pictures that stand alone.
+const STYLE: &str = concat!(include_str!("tones.css"), include_str!("page/style.css"));
 
 /// No script, no network, nothing from elsewhere: a browser holds the page to it.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";

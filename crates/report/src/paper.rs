@@ -27,6 +27,9 @@ pub const SOFT: RGBColor = RGBColor(0, 0, 3);
 /// What is written on the data.
 pub const INK: RGBColor = RGBColor(0, 0, 4);
 
+/// What the classes look like.
+const TONES_CSS: &str = include_str!("tones.css");
+
 /// So many colours there are; further ones begin again with another pattern of dashes.
 pub const TONES: usize = 8;
 /// So many patterns of dashes. No divisor in common with the colours: forty lines differ from each other.
@@ -75,6 +78,18 @@ impl Paper {
         format!(
             "<svg class=\"{class}\" viewBox=\"0 0 {width} {height}\" role=\"img\" aria-labelledby=\"{id}-t {id}-d\">\
              <title id=\"{id}-t\">{title}</title><desc id=\"{id}-d\">{description}</desc>\n{}</svg>\n",
+            self.ink.borrow().shapes
+        )
+    }
+
+    /// The picture as a file of its own, colours included.
+    pub fn alone(&self, title: &str, description: &str) -> String {
+        let ((width, height), title, description) = (self.size, escape(title), escape(description));
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
+             role=\"img\" font-family=\"system-ui, sans-serif\">\n<title>{title}</title><desc>{description}</desc>\n\
+             <style>\n{TONES_CSS}</style>\n\
+             <rect width=\"{width}\" height=\"{height}\" style=\"fill: var(--paper)\"/>\n{}</svg>\n",
             self.ink.borrow().shapes
         )
     }

@@ -1,7 +1,29 @@
 //! Pictures that stand alone: one SVG file each, about a plan inside one job.
 //!
+//! | read | for |
+//! |---|---|
+//! | [`Lanes`] | who does what and when |
+//! | [`Ring`] | members in a circle, and the links between them |
+//! | [`Curves`] | time by size |
+//! | [`Stacks`] | what time is spent on |
+//!
 //! They follow the reader's choice of light or dark, and tell nothing by colour alone: every shape has a title that says
 //! what it is.
+
+mod curves;
+mod lanes;
+mod ring;
+mod stacks;
+
+pub use curves::curves;
+pub use lanes::lanes;
+pub use ring::ring;
+pub use stacks::stacks;
+
+use crate::chart::{Area, DRAWN, Size, width_of};
+use crate::paper::{INK, Paper, SOFT, tone};
+use plotters::prelude::*;
+use plotters_backend::text_anchor::{HPos, Pos, VPos};
 
 /// Who does what and when: one lane for each device.
 pub struct Lanes {
@@ -65,22 +87,63 @@ pub struct Stacks {
     pub mark: Option<(f64, String)>,
 }
 
-/// Draws it.
-pub fn lanes(lanes: &Lanes) -> String {
-    lanes.title.clone()
+/// The tone of what is marked: a bound, the slowest link.
+const MARK: usize = 1;
+/// The tone of what is only there to be followed by the eye.
+const QUIET: usize = 6;
+
+/// How wide they are, and how large their text.
+const SIZE: Size = Size { class: "alone", width: 960, font: 12, marks: 10 };
+const WIDTH: i32 = SIZE.width as i32;
+const MARGIN: i32 = 16;
+/// Where the title ends.
+const TITLE: i32 = 40;
+/// How high a line of the legend is.
+const LINE: i32 = 20;
+
+/// A blank sheet with a title and a legend, and how much of its height they take.
+struct Sheet {
+    paper: Paper,
+    /// Where the picture itself goes.
+    area: Area,
 }
 
-/// Draws it.
-pub fn ring(ring: &Ring) -> String {
-    ring.title.clone()
+impl Sheet {
+    /// A sheet whose picture has so much height.
+    fn new(title: &str, legend: &[String], height: i32) -> Self {
+        let rows = legend_rows(legend);
+        let top = TITLE + rows.last().map_or(0, |entry| entry.1 + LINE);
+        let paper = Paper::new(SIZE.width, (top + height) as u32);
+        let whole = paper.clone().into_drawing_area();
+        let text = ("sans-serif", 17).into_font().color(&INK).pos(Pos::new(HPos::Left, VPos::Center));
+        let title = crate::markup::shortened(title, 90);
+        whole.draw(&Text::new(title, (MARGIN, 22), text)).expect(DRAWN);
+        let words = ("sans-serif", SIZE.font).into_font().color(&SOFT);
+        let words = words.pos(Pos::new(HPos::Left, VPos::Center));
+        for (index, (name, (x, y))) in legend.iter().zip(rows).enumerate() {
+            let (y, middle) = (TITLE + y, TITLE + y + 6);
+            whole.draw(&Rectangle::new([(x, y), (x + 14, y + 12)], tone(index).filled())).expect(DRAWN);
+            whole.draw(&Text::new(name.clone(), (x + 20, middle), words.clone())).expect(DRAWN);
+        }
+        let (_, area) = whole.split_vertically(top);
+        Sheet { paper, area }
+    }
 }
 
-/// Draws it.
-pub fn curves(curves: &Curves) -> String {
-    curves.title.clone()
+/// Where each entry of the legend begins, in lines that are not too long.
+fn legend_rows(legend: &[String]) -> Vec<(i32, i32)> {
+    let (mut x, mut y) = (MARGIN, 0);
+    let mut places = vec![];
+    for name in legend {
+        let width = 20 + width_of(name, SIZE.font) as i32 + 16;
+        if x + width > WIDTH - MARGIN && x > MARGIN {
+            (x, y) = (MARGIN, y + LINE);
+        }
+        places.push((x, y));
+        x += width;
+    }
+    places
 }
 
-/// Draws it.
-pub fn stacks(stacks: &Stacks) -> String {
-    stacks.title.clone()
-}
+#[cfg(test)]
+mod tests;

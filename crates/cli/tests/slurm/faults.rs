@@ -27,9 +27,12 @@ fn attempts(site: &Site, job: u64) -> u64 {
 #[test]
 fn a_controller_that_is_restarted_loses_nothing() {
     let site = Site::up();
-    let go = site.path("go");
-    let runs = site.submit_sh("a100", 1, &waits_for(&go));
+    let (up, go) = (site.path("up"), site.path("go"));
+    let runs = site.submit_sh("a100", 1, &format!("touch {}; {}", up.display(), waits_for(&go)));
     site.until_state(runs, &["running"]);
+    // Slurm calls a job running before `srun` has asked the controller for its workers. A controller that goes away in
+    // between keeps `srun` waiting for as long as Slurm tells it to: this story is about work that really runs.
+    eventually("the worker", || up.exists().then_some(()));
     site.cluster.stop_controller();
     let late = site.submit_sh("a100", 1, "true");
     // Work is not touched, and whoever asks why nothing starts is told.

@@ -27,7 +27,7 @@ fn main() {
         let anchor =
             row.anchor.as_ref().map(|anchor| format!("  {} {} {}", anchor.who, anchor.metric, anchor.value));
         println!("{}  {}{}", row.case, figures.join("  "), anchor.unwrap_or_default());
-        for miss in &row.misses {
+        for miss in row.misses.iter().chain(&row.late) {
             println!("    missed: {miss}");
             missed += 1;
         }

@@ -1,9 +1,86 @@
-//! Rows of a benchmark for people: runs that differ only in their seed become one line, their mean.
+//! Benchmarks of the scheduler in a simulated world. For people, runs that differ only in their seed become one line,
+//! their mean.
 
+use super::outcome::{self, Beside, Metrics, Outcome};
+use super::{Args, data};
+use crate::failure::Failure;
 use crate::figures::{Figures, over_jobs, state_hash};
+use crate::jobs_csv::JobsCsv;
 use crate::numbers::{decimal, thousands};
+use crate::progress::Progress;
 use crate::table::Table;
-use consort_sim::bench::{Anchor, Row};
+use crate::{inputs, names};
+use consort_sim::bench::{self, Anchor, BenchError, Request, Row, Scenario};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Runs it.
+pub fn run(args: &Args, scenario: &'static Scenario) -> Result<Outcome, Failure> {
+    let name = scenario.name;
+    let all_cases: Vec<&str> = scenario.cases.iter().chain(scenario.more_cases).copied().collect();
+    known(&format!("case of {name}"), &args.cases, &all_cases)?;
+    known(&format!("policy in {name}"), &args.policies, scenario.policies)?;
+    let data = if scenario.needs_data || args.data.is_some() { data(args)?.into() } else { PathBuf::new() };
+    let request = Request {
+        scenario: name.into(),
+        cases: args.cases.clone(),
+        policies: args.policies.clone(),
+        seeds: args.seeds.clone(),
+        data,
+    };
+    let progress = Progress::start();
+    let rows = bench::run(&request, &mut |what, done, of| progress.at(what, done, of)).map_err(failure)?;
+    let jobs = args.jobs_csv.is_some().then(|| jobs(&rows));
+    let lines = rows.iter().map(line).collect();
+    Ok(Outcome { scenario: name, about: scenario.about, table: table(&rows), rows: lines, jobs })
+}
+
+fn known(what: &str, wanted: &[String], known: &[&str]) -> Result<(), Failure> {
+    match wanted.iter().find(|name| !known.contains(&name.as_str())) {
+        Some(name) if !known.is_empty() => Err(names::unknown(what, name, known.iter().copied())),
+        _ => Ok(()),
+    }
+}
+
+fn failure(error: BenchError) -> Failure {
+    match error {
+        BenchError::Unknown(sentence) => Failure::Request(sentence),
+        BenchError::Data(error) => inputs::malformed(error),
+        BenchError::Broken(sentence) => Failure::Failed(format!("the benchmark broke: {sentence}")),
+    }
+}
+
+fn jobs(rows: &[Row]) -> Vec<u8> {
+    let mut jobs = JobsCsv::new();
+    for row in rows {
+        row.jobs.iter().for_each(|(job, record)| jobs.add(&row.case, &row.policy, job, record));
+    }
+    jobs.bytes()
+}
+
+/// A row for scripts.
+fn line(row: &Row) -> outcome::Line {
+    let beside = |anchor: &Anchor| Beside {
+        who: anchor.who.clone(),
+        metric: anchor.metric.clone(),
+        value: anchor.value,
+    };
+    outcome::Line {
+        case: row.case.clone(),
+        policy: row.policy.clone(),
+        seed: row.seed,
+        metrics: Metrics { figures: Some(Figures::of(&row.report)), more: more(row) },
+        anchor: row.anchor.as_ref().map(beside),
+        checked: row.anchor.is_some() || row.is_barred || !row.misses.is_empty(),
+        misses: row.misses.clone(),
+    }
+}
+
+/// Figures that only this benchmark has; what a report has too is told there.
+fn more(row: &Row) -> BTreeMap<&'static str, f64> {
+    let own = |name: &str| Figures::of(&row.report).get(name).is_none();
+    row.more.iter().copied().filter(|(name, _)| own(name)).collect()
+}
 
 /// One line: the first of some runs, and how many there are.
 struct Line<'a> {
@@ -30,7 +107,7 @@ impl Line<'_> {
 }
 
 /// The table. Seconds, not hours and minutes: published figures come in seconds.
-pub fn table(rows: &[Row]) -> Table {
+fn table(rows: &[Row]) -> Table {
     let runs = rows.chunk_by(|one, next| (&one.case, &one.policy) == (&next.case, &next.policy));
     let lines: Vec<Line<'_>> = runs.map(|runs| Line { row: &runs[0], runs }).collect();
     let each = |cell: &dyn Fn(&Line<'_>) -> String| lines.iter().map(cell).collect::<Vec<_>>();
