@@ -10,6 +10,7 @@
 //! | [`judge`] | findings, and every action with cost and value |
 //! | [`backup`] | rounds that do not wait for the last few |
 //! | [`saving`] | how often to save the state |
+//! | [`read`] | times of workers from a CSV table |
 //!
 //! **Promises.** Missing values, few workers, equal times and single outliers give an answer and never a division by
 //! zero. **Simplifies.** What was measured goes on as it is; what an action costs is told by the caller. **Does badly**
@@ -21,10 +22,12 @@ mod judge;
 mod refusal;
 mod robust;
 pub mod saving;
+mod table;
 
 pub use classify::{Class, Finding};
 pub use judge::{Action, Choice, Verdict, judge};
 pub use refusal::Refusal;
+pub use table::read;
 
 /// More workers than this are refused.
 pub const MOST_WORKERS: usize = 65_536;

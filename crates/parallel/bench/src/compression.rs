@@ -203,7 +203,7 @@ fn row(case: &str, (differences, lost, bytes): &Shown, cpu_ms: f64) -> Row {
         }
         _ => vec![],
     };
-    Row { case: case.into(), figures, anchor: None, misses, is_barred: differences.largest.is_some() }
+    Row { case: case.into(), figures, misses, is_barred: differences.largest.is_some(), ..Row::default() }
 }
 
 fn low(file: &File) -> Rounds {
