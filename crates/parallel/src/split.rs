@@ -13,10 +13,12 @@
 //! device: the split is exact for figures that are not.
 
 mod exact;
+mod file;
 mod plan;
 mod refusal;
 mod tail;
 
+pub use file::{device, read};
 pub use plan::{Even, Part, Plan, plan};
 pub use refusal::Refusal;
 pub use tail::expected_maximum;
