@@ -29,6 +29,9 @@ pub const SAFETY: f64 = 0.08;
 /// More devices than this are refused.
 pub const MOST_DEVICES: usize = 65_536;
 
+/// More devices than this are refused where the expected maximum is asked for.
+pub const MOST_VARYING: usize = 1_024;
+
 /// A larger batch than this is refused.
 pub const MOST_SAMPLES: u64 = 1 << 40;
 

@@ -19,6 +19,7 @@
 pub mod backup;
 mod classify;
 mod judge;
+mod pace;
 mod refusal;
 mod robust;
 pub mod saving;

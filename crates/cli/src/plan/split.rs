@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::inputs::malformed;
 use crate::numbers::{decimal, percent, thousands};
 use crate::plan::shown::{Shown, read};
+use crate::plan::sync::flags::{part, whole};
 use crate::screen::{Screen, print_json};
 use crate::table::Table;
 use consort_parallel::Answer;
@@ -16,8 +17,8 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  consort plan split --batch 256 --device a100:fixed=6.8ms,sample=0.49ms,max=128 --device t4:fixed=4ms,sample=2.1ms,count=2
-  consort plan split --batch 1024 --accumulate 4 --device a100:fixed=7ms,sample=0.5ms,memory=40GiB,base=6GiB,per-sample=90MiB
+  consort plan split --batch 256 --device a100:fixed=6.8ms,sample=0.49ms --device t4:sample=2.1ms
+  consort plan split --batch 256 --device a100:sample=0.5ms,max=128 --device t4:sample=2ms,count=2
   consort plan split devices.yaml --tail --picture split.svg
   consort plan split devices.yaml --as weights
 
@@ -32,13 +33,13 @@ pub struct Args {
     /// A YAML file with batch and devices
     file: Option<PathBuf>,
     /// Samples of one update, over all devices
-    #[arg(long, value_name = "SAMPLES")]
+    #[arg(long, value_name = "SAMPLES", value_parser = whole::<u64>)]
     batch: Option<u64>,
     /// A device, or several alike; may be given again
     #[arg(long, value_name = "NAME:KEY=VALUE,...")]
     device: Vec<String>,
     /// How many micro-batches a device may take for one update
-    #[arg(long, value_name = "TIMES")]
+    #[arg(long, value_name = "TIMES", value_parser = whole::<u32>)]
     accumulate: Option<u32>,
     /// Whether devices may go without samples
     #[arg(long, value_enum)]
@@ -47,10 +48,10 @@ pub struct Args {
     #[arg(long)]
     tail: bool,
     /// Samples of each device now, to stay near: 40,60,28
-    #[arg(long, value_delimiter = ',', value_name = "SAMPLES,...")]
+    #[arg(long, value_delimiter = ',', value_name = "SAMPLES,...", value_parser = whole::<u64>)]
     previous: Vec<u64>,
     /// By what part of its samples a device may change at once, beside --previous
-    #[arg(long, value_name = "PART", default_value_t = 0.1)]
+    #[arg(long, value_name = "PART", default_value = "10%", value_parser = part)]
     most_change: f64,
     /// Print it for a program: batch and weight of each rank as JSON
     #[arg(long = "as", value_enum, value_name = "FORM")]

@@ -1,5 +1,6 @@
 //! `consort plan sync`: how often to exchange gradients, and in what form.
 
+pub mod flags;
 mod said;
 
 use crate::failure::Failure;
@@ -7,19 +8,18 @@ use crate::inputs::malformed;
 use crate::plan::shown::{Shown, read};
 use crate::screen::print;
 use consort_parallel::Answer;
-use consort_parallel::fabric::{self, Link};
+use consort_parallel::fabric::Link;
 use consort_parallel::straggler::{self, Prices, Verdict, Watched, Worker};
 use consort_parallel::sync::{self, Plan, Situation, local::Loss};
 use consort_types::file::read_error::InFile;
-use consort_types::file::value;
 use serde::Serialize;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  consort plan sync --workers 16 --compute 120ms --backward 80ms --gradients 400MB --bandwidth 10Gb/s --latency 50us
-  consort plan sync --workers 64 --compute 300ms --gradients 2.6GB --bandwidth 400Gb/s --spread 10% --noise-scale 8
-  consort plan sync --times times.csv --gradients 400MB --bandwidth 25Gb/s --rounds-left 50000 --spares 1
+  consort plan sync --workers 16 --compute 120ms --gradients 400MB --bandwidth 10Gb/s
+  consort plan sync --workers 64 --compute 300ms --gradients 2.6GB --bandwidth 400Gb/s --spread 10%
+  consort plan sync --times times.csv --gradients 400MB --bandwidth 25Gb/s --spares 1
   consort plan sync --workers 16 --compute 120ms --gradients 400MB --bandwidth 1Gb/s --as torch
 
 A table of times has a column for each worker and a row for each round, or the columns worker, own_s and, where known, round,
@@ -30,56 +30,59 @@ communication_s, temperature_c, clock and throttled. Own time is that without wa
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// How many exchange; by default those of --times
-    #[arg(long)]
+    #[arg(long, value_parser = flags::whole::<u32>)]
     workers: Option<u32>,
     /// Forward and backward of one round, without waiting; by default the mean of --times
-    #[arg(long, value_name = "TIME", value_parser = fabric::latency)]
+    #[arg(long, value_name = "TIME", value_parser = flags::time)]
     compute: Option<f64>,
     /// The backward part of it; by default two thirds
-    #[arg(long, value_name = "TIME", value_parser = fabric::latency)]
+    #[arg(long, value_name = "TIME", value_parser = flags::time)]
     backward: Option<f64>,
     /// All gradients, at four bytes for each entry: 400MB
-    #[arg(long, value_name = "SIZE", value_parser = value::memory)]
+    #[arg(long, value_name = "SIZE", value_parser = flags::size)]
     gradients: u64,
     /// Rows and columns of gradients, and how many there are of them: 1024x4096x24; may be given again
-    #[arg(long, value_name = "ROWSxCOLUMNS[xCOUNT]", value_parser = said::shape)]
+    #[arg(long, value_name = "ROWSxCOLUMNS[xCOUNT]", value_parser = flags::shape)]
     shape: Vec<(u64, u64, u32)>,
     /// Between any two workers: 10Gb/s, 50GB/s
-    #[arg(long, value_name = "SPEED", value_parser = fabric::bandwidth)]
+    #[arg(long, value_name = "SPEED", value_parser = flags::speed)]
     bandwidth: f64,
     /// Before the first byte arrives
-    #[arg(long, value_name = "TIME", value_parser = fabric::latency, default_value = "20us")]
+    #[arg(long, value_name = "TIME", value_parser = flags::time, default_value = "20us")]
     latency: f64,
     /// Parameter servers that could be used
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = flags::whole::<u32>)]
     servers: u32,
     /// How much the time of a worker varies from round to round: 10%
-    #[arg(long, value_name = "PART", value_parser = said::part)]
+    #[arg(long, value_name = "PART", value_parser = flags::part)]
     spread: Option<f64>,
     /// A CSV table of own times of workers; also says who holds up the others
     #[arg(long, value_name = "FILE")]
     times: Option<PathBuf>,
     /// The gradient noise scale over the global batch, if measured
-    #[arg(long, value_name = "RATIO")]
+    #[arg(long, value_name = "RATIO", value_parser = flags::ratio)]
     noise_scale: Option<f64>,
     /// Loss at the start and now, for the number of local rounds: 2.3,0.6
-    #[arg(long, value_name = "FIRST,NOW", value_parser = said::two)]
+    #[arg(long, value_name = "FIRST,NOW", value_parser = flags::two)]
     loss: Option<(f64, f64)>,
     /// Local rounds at the start, beside --loss
-    #[arg(long, value_name = "ROUNDS", default_value_t = 16)]
+    #[arg(long, value_name = "ROUNDS", default_value_t = 16, value_parser = flags::whole::<u64>)]
     first_rounds: u64,
     /// What a way was measured to lose: powersgd-4=0.6; may be given again
-    #[arg(long, value_name = "WAY=ERROR", value_parser = said::measured)]
+    #[arg(long, value_name = "WAY=ERROR", value_parser = flags::measured)]
     error: Vec<(String, f64)>,
     /// How fast a device goes over all its gradients once
-    #[arg(long, value_name = "SPEED", value_parser = fabric::bandwidth, default_value = "500GB/s")]
+    #[arg(long, value_name = "SPEED", value_parser = flags::speed, default_value = "500GB/s")]
     coding: f64,
     /// Rounds that are still to come, beside --times
-    #[arg(long, value_name = "ROUNDS", default_value_t = 10_000)]
+    #[arg(long, value_name = "ROUNDS", default_value_t = 10_000, value_parser = flags::whole::<u64>)]
     rounds_left: u64,
     /// Nodes that stand by, beside --times
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = flags::whole::<u32>)]
     spares: u32,
+    /// Show every option, and not only the best of each kind
+    #[arg(long)]
+    all: bool,
     /// Print the way in the words of a framework
     #[arg(long = "as", value_enum, value_name = "FORM")]
     form: Option<Form>,
@@ -126,7 +129,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return print(&(said::comment(&answer.plan, option) + &sync::torch(answer.plan.way)));
     }
     let both = answer.map(|plan| Both { plan, stragglers });
-    args.shown.show("sync", &both, |screen| said::text(screen, &both), || said::drawn(&both))
+    args.shown.show("sync", &both, |screen| said::text(screen, &both, args.all), || said::drawn(&both))
 }
 
 fn situation(args: &Args, workers: &[Worker]) -> Result<Situation, Failure> {

@@ -1,7 +1,7 @@
 //! From what is asked for to the answer: limits, the exact split, weights, and what was gained.
 
 use super::exact::{self, Line};
-use super::{Device, Idle, MOST_DEVICES, MOST_SAMPLES, Previous, Refusal, Request, tail};
+use super::{Device, Idle, MOST_DEVICES, MOST_SAMPLES, MOST_VARYING, Previous, Refusal, Request, tail};
 use crate::Answer;
 use serde::Serialize;
 
@@ -96,6 +96,9 @@ fn check(request: &Request) -> Result<(), Refusal> {
         return Err(Refusal::Batch { batch: request.batch });
     }
     request.devices.iter().try_for_each(figures)?;
+    if request.tail && devices > MOST_VARYING {
+        return Err(Refusal::TooManyVary { devices });
+    }
     if request.batch < devices as u64 && request.idle != Idle::Freely {
         return Err(Refusal::TooFewSamples { batch: request.batch, devices });
     }
@@ -166,7 +169,7 @@ fn near(
     assumed: &mut Vec<String>,
 ) -> (Vec<u64>, Vec<Line>) {
     let now = &previous.batches;
-    let fits = now.iter().sum::<u64>() == batch
+    let fits = now.iter().map(|now| u128::from(*now)).sum::<u128>() == u128::from(batch)
         && lines.iter().zip(now).all(|(line, now)| (line.least..=line.most).contains(now));
     if fits && slowest(lines, &free) >= slowest(lines, now) * (1.0 - previous.least_gain) {
         assumed.push("the split in force stays: a better one would not gain enough".into());
@@ -325,6 +328,21 @@ mod tests {
     }
 
     #[test]
+    fn many_devices_are_split_as_exactly_and_always_alike() {
+        let mut dice = crate::dice::Dice::new(6);
+        let devices: Vec<(f64, f64, u64)> =
+            (0..2_000).map(|_| (dice.unit(), 0.01 + dice.unit(), 700)).collect();
+        let answer = plan(&request(100_000, &devices)).unwrap();
+        assert!(answer.gap() < 0.02 && answer.bound <= answer.objective);
+        assert_eq!(answer.plan.parts.iter().map(|part| part.batch).sum::<u64>(), 100_000);
+        let told = |answer: &Answer<Plan>| serde_json::to_string(answer).unwrap();
+        assert_eq!(told(&answer), told(&plan(&request(100_000, &devices)).unwrap()));
+        // No sample can move to anybody who would not then be as late.
+        let room = answer.plan.parts.iter().filter(|part| part.most > part.batch).count();
+        assert!(room < answer.plan.parts.iter().filter(|part| part.idle_s == 0.0).count() + 1);
+    }
+
+    #[test]
     fn what_makes_no_sense_is_refused_by_name() {
         for (fixed, sample, what) in [
             (-1.0, 1.0, "the fixed time of d0 is -1"),
@@ -337,6 +355,12 @@ mod tests {
         }
         assert_eq!(plan(&request(0, &[(1.0, 1.0, 9)])), Err(Refusal::Batch { batch: 0 }));
         assert_eq!(plan(&request(1, &[])), Err(Refusal::NoDevices));
+        let mut many = request(9_999, &[(1.0, 1.0, 9); 2_000]);
+        many.tail = true;
+        assert_eq!(plan(&many), Err(Refusal::TooManyVary { devices: 2_000 }));
+        let mut wild = request(9, &[(1.0, 1.0, 9); 2]);
+        wild.previous = Some(Previous { batches: vec![u64::MAX; 2], most_change: 1.0, least_gain: 0.0 });
+        assert_eq!(batches(&wild), [5, 4]);
         let none = plan(&request(8, &[(1.0, 1.0, 0)])).unwrap_err();
         assert!(none.to_string().starts_with("no device has room"), "{none}");
     }

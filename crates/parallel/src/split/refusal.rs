@@ -1,6 +1,6 @@
 //! What cannot be split, and what to do about it.
 
-use super::{MOST_DEVICES, MOST_SAMPLES};
+use super::{MOST_DEVICES, MOST_SAMPLES, MOST_VARYING};
 use std::fmt;
 
 /// Why there is no split.
@@ -10,6 +10,11 @@ pub enum Refusal {
     NoDevices,
     /// More devices than are planned for.
     TooManyDevices {
+        /// How many were named.
+        devices: usize,
+    },
+    /// More devices than the expected maximum is searched for.
+    TooManyVary {
         /// How many were named.
         devices: usize,
     },
@@ -71,6 +76,11 @@ impl fmt::Display for Refusal {
             Refusal::TooManyDevices { devices } => {
                 write!(f, "{devices} devices are more than can be planned for; name at most {MOST_DEVICES}")
             }
+            Refusal::TooManyVary { devices } => write!(
+                f,
+                "{devices} devices are more than the expected maximum is searched for; name at most {MOST_VARYING}, or \
+                 leave out how they vary"
+            ),
             Refusal::Batch { batch } => {
                 write!(
                     f,
@@ -98,11 +108,9 @@ impl fmt::Display for Refusal {
                 f,
                 "no device has room for a single one of the {batch} samples; give them more memory or smaller samples"
             ),
-            Refusal::Previous { parts, devices } => write!(
-                f,
-                "the split in force has {parts} parts and there are {devices} devices; give one number for each \
-                 device"
-            ),
+            Refusal::Previous { parts, devices } => {
+                write!(f, "the split in force has {parts} parts; give {devices}, one for each device")
+            }
             Refusal::Change { what, value } => {
                 write!(f, "the {what} of an adjustment is {value}; give a number from 0 to 1")
             }

@@ -29,17 +29,25 @@ const EFFORT: usize = 20_000_000;
 pub fn expected_maximum(times: &[(f64, f64)]) -> f64 {
     let low = times.iter().map(|(mean, deviation)| mean - REACH * deviation).fold(f64::MIN, f64::max);
     let high = times.iter().map(|(mean, deviation)| mean + REACH * deviation).fold(low, f64::max);
-    let near: Vec<(f64, f64)> = times
+    let mut near: Vec<(f64, f64)> = times
         .iter()
         .copied()
         .filter(|(mean, deviation)| *deviation > 0.0 && mean + REACH * deviation > low)
         .collect();
+    near.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.total_cmp(&other.1)));
+    // Devices that are alike are asked once.
+    let alike: Vec<(f64, f64, f64)> = near
+        .chunk_by(|one, other| one == other)
+        .map(|same| (same[0].0, same[0].1, same.len() as f64))
+        .collect();
     // E[max] = high - integral of the distribution function of the maximum, which is nothing below `low`.
+    near.dedup();
     let cuts = cuts(&near, low, high);
     let below = |x: f64| {
         let mut product = 1.0;
-        for (mean, deviation) in &near {
-            product *= normal((x - mean) / deviation);
+        for (mean, deviation, count) in &alike {
+            let one = normal((x - mean) / deviation);
+            product *= if *count == 1.0 { one } else { libm::pow(one, *count) };
             if product < 1e-18 {
                 return 0.0;
             }

@@ -1,6 +1,7 @@
 //! What to do, by expected value over the rounds left.
 
 use super::classify::classify;
+use super::pace::{Pace, pace};
 use super::{Class, Finding, MOST_VALUES, MOST_WORKERS, Prices, Refusal, Watched};
 use crate::Answer;
 use serde::Serialize;
@@ -49,20 +50,6 @@ pub struct Choice {
     pub round_s: f64,
     /// Seconds saved until the end, less the cost.
     pub value_s: f64,
-}
-
-/// Rounds as they were, and as they would be.
-struct Pace {
-    /// With everybody.
-    now: f64,
-    /// Without those who hold the others up.
-    healthy: f64,
-    /// If samples went where they are done fastest.
-    balanced: f64,
-    /// Not waiting for so many: the round, for as much progress as a whole one.
-    backup: Option<(usize, f64)>,
-    /// Nobody can be faster than the fastest of every round.
-    fastest: f64,
 }
 
 /// Judges what was measured.
@@ -127,65 +114,6 @@ fn check(watched: &Watched) -> Result<(), Refusal> {
         return Err(Refusal::Figure { what: "chance or gain of an action", value });
     }
     Ok(())
-}
-
-fn holds_up(class: Class) -> bool {
-    matches!(class, Class::Persistent | Class::Communication | Class::Thermal)
-}
-
-fn pace(watched: &Watched, findings: &[Finding]) -> Pace {
-    let rounds = watched.workers.iter().map(|worker| worker.own_s.len()).max().unwrap_or(0);
-    // Where something is rising, the last quarter tells more about the future than the whole.
-    let rising = findings.iter().any(|finding| finding.since.is_some());
-    let first = if rising { rounds - rounds.div_ceil(4) } else { 0 };
-    let total = |worker: usize, round: usize| -> Option<f64> {
-        let worker = &watched.workers[worker];
-        let exchange = worker.communication_s.get(round).copied().flatten().unwrap_or(0.0);
-        Some(worker.own_s.get(round).copied().flatten()? + exchange)
-    };
-    let slow: Vec<bool> = findings.iter().map(|finding| holds_up(finding.class)).collect();
-    let at = |round: usize, keep: &dyn Fn(usize) -> bool| {
-        let mut found: Vec<f64> =
-            (0..slow.len()).filter(|&index| keep(index)).filter_map(|index| total(index, round)).collect();
-        found.sort_by(f64::total_cmp);
-        found
-    };
-    let mean = |of: &dyn Fn(usize) -> Option<f64>| {
-        let found: Vec<f64> = (first..rounds).filter_map(of).collect();
-        (!found.is_empty()).then(|| found.iter().sum::<f64>() / found.len() as f64)
-    };
-    let now = mean(&|round| at(round, &|_| true).last().copied()).unwrap_or(0.0);
-    let healthy = mean(&|round| at(round, &|index| !slow[index]).last().copied()).unwrap_or(now).min(now);
-    let fastest = mean(&|round| at(round, &|_| true).first().copied()).unwrap_or(now);
-    let means: Vec<f64> = (0..slow.len())
-        .filter_map(|worker| mean(&|round| total(worker, round)))
-        .filter(|t| *t > 0.0)
-        .collect();
-    let kept: Vec<f64> = (0..slow.len())
-        .filter(|&worker| !slow[worker])
-        .filter_map(|worker| mean(&|round| total(worker, round)))
-        .collect();
-    // Even workers of equal speed wait for whoever is slowest this time: that does not go away.
-    let usual = kept.iter().sum::<f64>() / kept.len().max(1) as f64;
-    let chance = if usual > 0.0 { (healthy / usual).max(1.0) } else { 1.0 };
-    let harmonic = means.len() as f64 / means.iter().map(|mean| 1.0 / mean).sum::<f64>();
-    let balanced = if means.is_empty() { now } else { (harmonic * chance).clamp(fastest, now.max(fastest)) };
-    let most = slow.iter().filter(|slow| **slow).count().max(slow.len() / 4).min(slow.len() - 1);
-    let without = |count: usize| {
-        mean(&|round| {
-            let all = at(round, &|_| true);
-            let waited = all.len().checked_sub(count).filter(|waited| *waited > 0)?;
-            Some(all[waited - 1] * all.len() as f64 / waited as f64)
-        })
-    };
-    let backup = (1..=most.min(64)).filter_map(|count| Some((count, without(count)?))).fold(
-        None,
-        |best: Option<(usize, f64)>, new| match best {
-            Some(best) if best.1 <= new.1 => Some(best),
-            _ => Some(new),
-        },
-    );
-    Pace { now, healthy, balanced, backup, fastest }
 }
 
 fn choices(watched: &Watched, findings: &[Finding], pace: &Pace) -> Vec<Choice> {

@@ -37,7 +37,7 @@ pub fn unrounded(loss: &Loss) -> Result<f64, Refusal> {
         ("learning rate over the first one", loss.rate),
     ];
     if let Some(&(what, value)) = figures.iter().find(|(_, value)| !(*value > 0.0 && *value < 1e9)) {
-        return Err(Refusal::Figure { what, value });
+        return Err(Refusal::NotPositive { what, value });
     }
     let slower = 1.0 / (loss.rate * loss.rate * loss.rate);
     Ok((loss.now / loss.first).sqrt() * loss.first_rounds as f64 * slower.sqrt())

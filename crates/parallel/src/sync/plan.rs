@@ -126,7 +126,7 @@ fn check(situation: &Situation) -> Result<(), Refusal> {
         ("size of a piece", situation.bucket_bytes),
     ];
     if let Some(&(what, value)) = positive.iter().find(|(_, value)| !(*value > 0.0 && *value < 1e15)) {
-        return Err(Refusal::Figure { what, value });
+        return Err(Refusal::NotPositive { what, value });
     }
     let rest = [
         ("backward time", situation.backward_s),

@@ -13,6 +13,13 @@ pub enum Refusal {
         /// What it is.
         value: f64,
     },
+    /// A figure that is zero, or makes no sense.
+    NotPositive {
+        /// Which.
+        what: &'static str,
+        /// What it is.
+        value: f64,
+    },
     /// Backward is a part of compute.
     Backward {
         /// How long backward takes.
@@ -42,7 +49,10 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Refusal::Figure { what, value } => {
-                write!(f, "the {what} is {value}; give a finite number in its range, not negative")
+                write!(f, "the {what} is {value}; give a finite number that is not negative")
+            }
+            Refusal::NotPositive { what, value } => {
+                write!(f, "the {what} is {value}; give a finite number above zero")
             }
             Refusal::Backward { backward_s, compute_s } => write!(
                 f,

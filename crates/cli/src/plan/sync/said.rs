@@ -1,4 +1,4 @@
-//! How a plan of exchange is told: tables, guards, a picture; and how its flags are read.
+//! How a plan of exchange is told: tables, guards, a picture.
 
 use super::Both;
 use crate::numbers::{counted, decimal, duration, percent};
@@ -10,49 +10,14 @@ use consort_parallel::sync::{self, LEAST_GAIN, Plan, Scored};
 use consort_report::numbers::brief;
 use consort_report::picture::{self, Stacks};
 
-/// `1024x4096` or `1024x4096x24`.
-pub fn shape(text: &str) -> Result<(u64, u64, u32), String> {
-    let expected =
-        || "expected rows and columns like 1024x4096, and how many of them like 1024x4096x24".to_string();
-    let numbers: Vec<u64> =
-        text.split('x').map(str::parse).collect::<Result<_, _>>().map_err(|_| expected())?;
-    let sound = |number: u64| (1..=1 << 40).contains(&number);
-    match numbers[..] {
-        [rows, columns] if sound(rows) && sound(columns) => Ok((rows, columns, 1)),
-        [rows, columns, count @ 1..=100_000] if sound(rows) && sound(columns) => {
-            Ok((rows, columns, count as u32))
-        }
-        _ => Err(expected()),
-    }
-}
-
-/// `0.1` or `10%`.
-pub fn part(text: &str) -> Result<f64, String> {
-    let (number, whole) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
-    let found = number.trim().parse::<f64>().ok().map(|number| number / whole);
-    found.filter(|part| (0.0..=10.0).contains(part)).ok_or_else(|| "expected a part like 0.1 or 10%".into())
-}
-
-/// `2.3,0.6`.
-pub fn two(text: &str) -> Result<(f64, f64), String> {
-    let found = text.split_once(',').and_then(|(one, two)| {
-        let (one, two) = (one.trim().parse::<f64>().ok()?, two.trim().parse::<f64>().ok()?);
-        (one > 0.0 && two > 0.0 && one.is_finite() && two.is_finite()).then_some((one, two))
-    });
-    found.ok_or_else(|| "expected two numbers above zero, like 2.3,0.6".into())
-}
-
-/// `powersgd-4=0.6`.
-pub fn measured(text: &str) -> Result<(String, f64), String> {
-    let found = text.split_once('=').and_then(|(way, error)| Some((way.to_string(), error.parse().ok()?)));
-    found.ok_or_else(|| "expected a way and what it loses, like powersgd-4=0.6".into())
-}
-
 /// What stands above the words of a framework.
 pub fn comment(plan: &Plan, option: Option<&Scored>) -> String {
     let Some(option) = option else { return String::new() };
-    let lead =
-        format!("# {}: predicted {} faster per progress than dense.", plan.chosen, percent(option.gain));
+    let times = decimal(1.0 + option.gain, 2);
+    let lead = match plan.chosen.as_str() {
+        "dense" => "# dense: nothing else is predicted to gain enough.".to_string(),
+        name => format!("# {name}: predicted to be {times} times as fast as dense for the same progress."),
+    };
     let watch = format!("# Watch {}.", option.guard.watch);
     let back = format!("# To go back: {}.", option.guard.roll_back);
     [lead, watch, back]
@@ -65,9 +30,8 @@ pub fn comment(plan: &Plan, option: Option<&Scored>) -> String {
 }
 
 /// The plan for people.
-pub fn text(screen: &Screen, both: &Answer<Both>) -> String {
-    let plan = &both.plan.plan;
-    let options = &plan.options;
+pub fn text(screen: &Screen, both: &Answer<Both>, all: bool) -> String {
+    let options = listed(&both.plan.plan, all);
     let mut table = Table::default();
     table.text("option", 0, options.iter().map(|option| option.option.clone()));
     table.numbers("compute", 3, options.iter().map(|option| brief(option.compute_s + option.coding_s)));
@@ -80,12 +44,16 @@ pub fn text(screen: &Screen, both: &Answer<Both>) -> String {
     table.contest("time", 0, Best::Least, &times, brief);
     table.numbers("gain", 0, options.iter().map(|option| percent(option.gain)));
     table.numbers("needed", 4, options.iter().map(|option| percent(option.needed)));
-    table.text("verdict", 0, options.iter().map(|option| verdict(option.verdict).to_string()));
+    table.text("verdict", 0, options.iter().map(|option| verdict(option).to_string()));
     let mut text = table.show(screen);
     text += &screen.prose(
         "Time is that of a round over its progress. Exchange is what backward does not hide. Needed is the progress at \
          which a way would gain 5%: a trial can show more than a formula promises.",
     );
+    let left_out = both.plan.plan.options.len() - options.len();
+    if left_out > 0 {
+        text += &screen.prose(&format!("Of each kind the best is shown; --all shows {left_out} more."));
+    }
     text.push('\n');
     text += &outcome(screen, both);
     if let Some(stragglers) = &both.plan.stragglers {
@@ -94,9 +62,24 @@ pub fn text(screen: &Screen, both: &Answer<Both>) -> String {
     text
 }
 
-fn verdict(verdict: sync::Verdict) -> &'static str {
-    match verdict {
+/// All options, or the best of each kind.
+fn listed(plan: &Plan, all: bool) -> Vec<&Scored> {
+    let kind = |option: &Scored| match option.option.as_str() {
+        "fp16" | "bf16" => "cast".to_string(),
+        name => name.trim_end_matches(|letter: char| !letter.is_alphabetic()).to_string(),
+    };
+    let is_best = |option: &&Scored| {
+        let alike = plan.options.iter().filter(|other| kind(other) == kind(option));
+        let best = alike.min_by(|one, other| one.time_s.total_cmp(&other.time_s));
+        best.is_some_and(|best| best.option == option.option)
+    };
+    plan.options.iter().filter(|option| all || option.option == plan.chosen || is_best(option)).collect()
+}
+
+fn verdict(option: &Scored) -> &'static str {
+    match option.verdict {
         sync::Verdict::Chosen => "chosen",
+        _ if option.option == "dense" => "the usual",
         sync::Verdict::Pays => "pays",
         sync::Verdict::TooLittle => "gains too little",
         sync::Verdict::Unsafe => "loses too much",
@@ -120,13 +103,14 @@ fn outcome(screen: &Screen, both: &Answer<Both>) -> String {
             "dense, in every round: nothing else gains more than {}",
             decimal(100.0 * LEAST_GAIN, 0) + "%"
         ),
-        name => format!("{name}: {} faster than dense, round for round of progress", percent(option.gain)),
+        name => {
+            format!("{name}: {} times as fast as dense for the same progress", decimal(1.0 + option.gain, 2))
+        }
     };
     let mut text = labelled(screen, "choose", &chosen);
     let bound = format!(
-        "{} for {}, at least {}: {}",
+        "{} for a round's progress; no less than {}: {}",
         brief(both.objective),
-        "a round's progress",
         brief(both.bound),
         both.bound_by
     );

@@ -6,7 +6,11 @@ use crate::dice::Dice;
 
 /// So many workers of about a second, over so many rounds.
 fn watched(workers: usize, rounds: usize, noise: f64) -> Watched {
-    let mut dice = Dice::new(42);
+    seeded(42, workers, rounds, noise)
+}
+
+fn seeded(seed: u64, workers: usize, rounds: usize, noise: f64) -> Watched {
+    let mut dice = Dice::new(seed);
     let mut normal = || (0..12).map(|_| dice.unit()).sum::<f64>() - 6.0;
     let worker = |index: usize| Worker {
         name: format!("w{index}"),
@@ -41,6 +45,22 @@ fn nobody_is_blamed_where_nobody_is_slow() {
             assert!(answer.bound > 0.0 && answer.bound <= answer.objective);
         }
     }
+}
+
+#[test]
+fn chance_is_rarely_taken_for_a_cause_and_a_cause_is_found() {
+    let (mut blamed, mut watched_in_all, mut missed) = (0, 0, 0);
+    for seed in 0..60 {
+        let workers = 2 + seed as usize % 15;
+        let mut watched = seeded(seed, workers, 30 + seed as usize, 0.05);
+        blamed += classes(&watched).iter().filter(|class| **class != Class::None).count();
+        watched_in_all += workers;
+        let rounds = watched.workers[0].own_s.len();
+        slow(&mut watched, 0, 0..rounds, 1.3);
+        missed += usize::from(classes(&watched)[0] != Class::Persistent);
+    }
+    assert!(blamed * 100 <= watched_in_all, "{blamed} of {watched_in_all}");
+    assert_eq!(missed, 0);
 }
 
 #[test]
