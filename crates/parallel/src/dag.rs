@@ -13,7 +13,7 @@
 //! | [`search`], [`exhaust`] | better plans, and for small work the proof |
 //! | [`bound`] | what no plan can beat |
 //! | [`solve`] | all of them in turn |
-//! | [`tidy`] | before planning |
+//! | [`tidy`], [`replan`] | before planning, and when things have happened |
 //!
 //! **Memory.** A task runs only where its need fits by itself. Memory that is held stays taken from the beginning to the
 //! end of the plan: on every device, what is held and the largest need of the others fit together.
@@ -35,6 +35,7 @@ pub mod problem;
 pub mod quantile;
 pub mod rank;
 pub mod refusal;
+pub mod replan;
 pub mod search;
 pub mod single;
 pub mod solve;
@@ -73,20 +74,21 @@ impl Default for Ask {
 /// Plans it.
 pub fn plan(work: &Work, ask: &Ask) -> Result<Answer<Plan>, Refusal> {
     check::check(work)?;
-    let (kept, left_out) = tidy::pruned(work, &ask.want)?;
+    let pruned = tidy::pruned(work, &ask.want)?;
+    let (work, left_out) = pruned.as_ref().map_or((work, &[][..]), |(kept, left_out)| (kept, left_out));
     let deviations = ask.quantile.map_or(Ok(0.0), quantile::deviations)?;
-    let mut problem = Problem::new(&kept, deviations)?;
-    places::shut_out(&kept, &mut problem)?;
+    let mut problem = Problem::new(work, deviations)?;
+    places::shut_out(work, &mut problem)?;
     let solved = solve::solve(&problem, ask.policy, ask.patience)
-        .map_err(|task| no_placement(&kept, &problem, task))?;
-    let plan = Plan::new(&kept, &problem, &solved);
+        .map_err(|task| no_placement(work, &problem, task))?;
+    let plan = Plan::new(work, &problem, &solved);
     Ok(Answer {
         plan,
         objective: solved.schedule.length,
         unit: "s",
         bound: solved.bound,
         bound_by: solved.bound_by.into(),
-        assumed: assumed(&kept, ask, &left_out, &solved),
+        assumed: assumed(work, ask, left_out, &solved),
         tried: solved.tried,
     })
 }

@@ -10,15 +10,19 @@
 mod alike;
 mod seen;
 mod state;
+mod tables;
 
 use super::bound::Bound;
 use super::draft::Schedule;
 use super::problem::Problem;
 use seen::Seen;
 use state::State;
+use tables::Tables;
 
 /// Most tasks for which it is tried.
 pub const TASKS: usize = 40;
+/// Most edges times pairs of devices for which it is tried.
+const PAIRS: usize = 100_000;
 
 /// What came out.
 pub struct Outcome {
@@ -32,29 +36,35 @@ pub struct Outcome {
 
 /// Looks for something shorter than `known`.
 pub fn exhaust(problem: &Problem, bound: &Bound, known: f64, budget: u64) -> Outcome {
+    if problem.tasks > TASKS || problem.before.count() * problem.devices * problem.devices > PAIRS {
+        return Outcome { found: None, is_complete: false, nodes: 0 };
+    }
     let mut search = Search {
         problem,
-        bound,
+        tables: Tables::new(problem, bound),
         alike: alike::classes(problem),
         seen: Seen::default(),
         best: known,
         found: None,
         nodes: 0,
         budget,
+        scratch: vec![0.0; problem.tasks * problem.devices],
     };
-    let is_complete = problem.tasks <= TASKS && search.open(&State::new(problem));
+    let is_complete = search.open(&State::new(problem));
     Outcome { found: search.found, is_complete, nodes: search.nodes }
 }
 
 struct Search<'a> {
     problem: &'a Problem,
-    bound: &'a Bound,
+    tables: Tables<'a>,
     alike: Vec<usize>,
     seen: Seen,
     best: f64,
     found: Option<Schedule>,
     nodes: u64,
     budget: u64,
+    /// Room for one computation.
+    scratch: Vec<f64>,
 }
 
 /// Differences below this part of the length are rounding.
@@ -74,10 +84,14 @@ impl Search<'_> {
         self.nodes += 1;
         let mut children: Vec<(f64, State)> = vec![];
         for task in state.ready(self.problem) {
-            for device in self.problem.places(task).filter(|&device| state.is_first_of(device, &self.alike)) {
-                if let Some(child) = state.with(self.problem, task, device) {
-                    let least = child.least(self.problem, self.bound, task, device);
-                    if least < self.limit() {
+            for device in self.problem.places(task) {
+                let limit = self.limit();
+                if state.is_first_of(device, &self.alike)
+                    && let Some(start) = state.start(self.problem, &self.tables, task, device, limit)
+                {
+                    let child = state.with(self.problem, &self.tables, task, device, start);
+                    let least = child.least(self.problem, &self.tables, &mut self.scratch);
+                    if least < limit {
                         children.push((least, child));
                     }
                 }

@@ -148,7 +148,7 @@ fn effort(problem: &Problem, patience: f64) -> Effort {
 /// Nodes of the exhaustive search: each costs about as much as all edges and pairs of devices.
 fn nodes(problem: &Problem, patience: f64) -> u64 {
     let each = (problem.tasks + problem.before.count() * problem.devices) * problem.devices;
-    (patience * 1.2e7 / (each as f64 + 100.0)) as u64
+    (patience * 4e6 / (each as f64 + 100.0)) as u64
 }
 
 /// The bound of a solved problem, for those that only want to know it.

@@ -14,10 +14,11 @@ use super::refusal::Refusal;
 use super::work::{Edge, Work};
 use std::collections::BTreeSet;
 
-/// The work that wanted tasks need, and the names of what is left out. Nothing wanted means everything.
-pub fn pruned(work: &Work, want: &[String]) -> Result<(Work, Vec<String>), Refusal> {
+/// The work that wanted tasks need, and the names of what is left out. `None` when nothing is named: then everything
+/// is wanted.
+pub fn pruned(work: &Work, want: &[String]) -> Result<Option<(Work, Vec<String>)>, Refusal> {
     if want.is_empty() {
-        return Ok((work.clone(), vec![]));
+        return Ok(None);
     }
     let mut needed = vec![false; work.tasks.len()];
     let mut next = vec![];
@@ -56,7 +57,7 @@ pub fn pruned(work: &Work, want: &[String]) -> Result<(Work, Vec<String>), Refus
         .filter(both)
         .map(|edge| Edge { from: index[edge.from], to: index[edge.to], ..*edge })
         .collect();
-    Ok((kept, left_out))
+    Ok(Some((kept, left_out)))
 }
 
 /// How many edges join two tasks that another edge joins already.

@@ -1,6 +1,6 @@
 //! A part of a schedule: what is put, when devices are free, and when data is where.
 
-use crate::dag::bound::{Bound, load};
+use super::tables::Tables;
 use crate::dag::draft::Schedule;
 use crate::dag::problem::{Problem, later};
 
@@ -63,25 +63,42 @@ impl State {
             || !(alike[device]..device).any(|other| alike[other] == alike[device] && !is_used(other))
     }
 
-    /// The same with one task more; `None` where it cannot be put, or not as the next one.
-    pub fn with(&self, problem: &Problem, task: usize, device: usize) -> Option<Self> {
-        let start = later(self.free[device], self.ready[task * problem.devices + device]);
-        let position = problem.order.iter().position(|&other| other == task)?;
-        let is_next = self.put.is_empty() || (start, position) > self.last;
-        if start == f64::INFINITY || !is_next || !self.fits(problem, task, device) {
-            return None;
-        }
+    /// When a task would start; `None` where it cannot be put, not as the next one, or not within the limit.
+    pub fn start(
+        &self,
+        problem: &Problem,
+        tables: &Tables<'_>,
+        task: usize,
+        device: usize,
+        limit: f64,
+    ) -> Option<f64> {
+        let index = task * problem.devices + device;
+        let start = later(self.free[device], self.ready[index]);
+        let is_next = self.put.is_empty() || (start, tables.position[task]) > self.last;
+        let least = start + problem.time[index] + tables.bound.tail[index];
+        (is_next && least < limit && self.fits(problem, task, device)).then_some(start)
+    }
+
+    /// The same with one task more.
+    pub fn with(
+        &self,
+        problem: &Problem,
+        tables: &Tables<'_>,
+        task: usize,
+        device: usize,
+        start: f64,
+    ) -> Self {
         let end = start + problem.time(task, device);
         let mut next = self.clone();
         next.done |= 1 << task;
         next.free[device] = end;
-        next.last = (start, position);
+        next.last = (start, tables.position[task]);
         next.length = later(self.length, end);
         next.put.push((task as u8, device as u8, start));
-        for &(fed, bytes) in problem.after.of(task) {
-            let row = &mut next.ready[fed as usize * problem.devices..][..problem.devices];
-            for (to, ready) in row.iter_mut().enumerate() {
-                *ready = later(*ready, end + problem.transfer(bytes, device, to));
+        for (fed, transfer) in &tables.after[task] {
+            let row = &mut next.ready[fed * problem.devices..][..problem.devices];
+            for (ready, transfer) in row.iter_mut().zip(&transfer[device * problem.devices..]) {
+                *ready = later(*ready, end + transfer);
             }
         }
         if let Some(room) = &problem.room {
@@ -90,7 +107,7 @@ impl State {
                 false => next.largest[device] = next.largest[device].max(room.need[task]),
             }
         }
-        Some(next)
+        next
     }
 
     fn fits(&self, problem: &Problem, task: usize, device: usize) -> bool {
@@ -103,35 +120,30 @@ impl State {
         held.saturating_add(largest) <= room.size[device]
     }
 
-    /// What no plan that goes on from here can beat. `task` on `device` was put last.
-    pub fn least(&self, problem: &Problem, bound: &Bound, task: usize, device: usize) -> f64 {
-        let devices = problem.devices;
-        let mut least = later(self.length, self.free[device] + bound.tail[task * devices + device]);
-        let mut work: f64 = self
-            .free
-            .iter()
-            .zip(&bound.weight)
-            .map(|(&free, weight)| later(free, self.last.0) * weight)
-            .sum();
-        // Earliest ends of what is not put yet, by task and device.
-        let mut end = vec![0.0; problem.tasks * devices];
+    /// What no plan that goes on from here can beat. `end` is room for the earliest ends of what is not put yet.
+    pub fn least(&self, problem: &Problem, tables: &Tables<'_>, end: &mut [f64]) -> f64 {
+        let (devices, bound) = (problem.devices, tables.bound);
+        let free = self.free.iter().zip(&bound.weight);
+        let mut work: f64 = free.map(|(&free, weight)| later(free, self.last.0) * weight).sum();
+        let mut least = self.length;
         for &task in problem.order.iter().filter(|&&task| !self.has(task)) {
-            work += load::least(problem.times(task), &bound.weight);
+            work += tables.share[task];
             let mut through = f64::INFINITY;
             for device in 0..devices {
                 let index = task * devices + device;
                 let mut start = later(self.ready[index], later(self.free[device], self.last.0));
-                for &(other, bytes) in problem.before.of(task) {
-                    if !self.has(other as usize) {
-                        let ends = &end[other as usize * devices..][..devices];
-                        let arrivals = ends.iter().enumerate();
-                        let arrivals =
-                            arrivals.map(|(from, end)| end + problem.transfer(bytes, from, device));
-                        start = later(start, arrivals.fold(f64::INFINITY, f64::min));
+                for (other, transfer) in tables.before[task].iter().filter(|before| !self.has(before.0)) {
+                    let ends = &end[other * devices..][..devices];
+                    let mut soonest = f64::INFINITY;
+                    for (end, transfer) in ends.iter().zip(&transfer[device * devices..]) {
+                        let arrival = end + transfer;
+                        soonest = if arrival < soonest { arrival } else { soonest };
                     }
+                    start = later(start, soonest);
                 }
                 end[index] = start + problem.time[index];
-                through = through.min(end[index] + bound.tail[index]);
+                let here = end[index] + bound.tail[index];
+                through = if here < through { here } else { through };
             }
             least = later(least, through);
         }
