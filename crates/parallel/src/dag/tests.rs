@@ -1,5 +1,7 @@
 //! What the tests of this room share.
 
+mod random;
+
 use super::work::{Device, Edge, Task, Work};
 use crate::fabric::Link;
 
@@ -22,6 +24,7 @@ pub fn work(times: &[&[f64]], edges: &[(usize, usize, f64)]) -> Work {
     }
 }
 
+/// A short way to write one.
 pub fn edge(from: usize, to: usize, bytes: f64) -> Edge {
     Edge { from, to, bytes }
 }

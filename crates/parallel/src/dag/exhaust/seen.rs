@@ -21,7 +21,7 @@ pub struct Seen {
 }
 
 struct Kept {
-    last: (f64, usize),
+    last: (f64, f64, usize),
     times: Vec<f64>,
 }
 

@@ -13,8 +13,9 @@ pub struct State {
     pub free: Vec<f64>,
     /// By task and device: when what is known to be needed is there.
     pub ready: Vec<f64>,
-    /// Start, and position breadth first, of what was put last: what follows comes later.
-    pub last: (f64, usize),
+    /// Start, end and position breadth first of what was put last: what follows comes later. The end counts because what
+    /// takes no time may start together with what does, before it.
+    pub last: (f64, f64, usize),
     /// When the last one ends.
     pub length: f64,
     /// Task, device, start, in the order in which they were put.
@@ -30,7 +31,7 @@ impl State {
             done: 0,
             free: problem.free.clone(),
             ready: problem.release.clone(),
-            last: (0.0, 0),
+            last: (0.0, 0.0, 0),
             length: problem.free.iter().copied().fold(0.0, later),
             put: vec![],
             held: problem.room.as_ref().map_or(vec![], |room| vec![0; room.size.len()]),
@@ -74,8 +75,9 @@ impl State {
     ) -> Option<f64> {
         let index = task * problem.devices + device;
         let start = later(self.free[device], self.ready[index]);
-        let is_next = self.put.is_empty() || (start, tables.position[task]) > self.last;
-        let least = start + problem.time[index] + tables.bound.tail[index];
+        let end = start + problem.time[index];
+        let is_next = self.put.is_empty() || (start, end, tables.position[task]) > self.last;
+        let least = end + tables.bound.tail[index];
         (is_next && least < limit && self.fits(problem, task, device)).then_some(start)
     }
 
@@ -92,7 +94,7 @@ impl State {
         let mut next = self.clone();
         next.done |= 1 << task;
         next.free[device] = end;
-        next.last = (start, tables.position[task]);
+        next.last = (start, end, tables.position[task]);
         next.length = later(self.length, end);
         next.put.push((task as u8, device as u8, start));
         for (fed, transfer) in &tables.after[task] {
