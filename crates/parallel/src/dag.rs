@@ -14,6 +14,7 @@
 //! | [`bound`] | what no plan can beat |
 //! | [`solve`] | all of them in turn |
 //! | [`tidy`], [`replan`] | before planning, and when things have happened |
+//! | [`read`], [`write`] | files of others and of ours; a job file of the plan |
 //!
 //! **Memory.** A task runs only where its need fits by itself. Memory that is held stays taken from the beginning to the
 //! end of the plan: on every device, what is held and the largest need of the others fit together.
@@ -34,6 +35,7 @@ pub mod plan;
 pub mod problem;
 pub mod quantile;
 pub mod rank;
+pub mod read;
 pub mod refusal;
 pub mod replan;
 pub mod search;
@@ -43,6 +45,7 @@ pub mod solve;
 mod tests;
 pub mod tidy;
 pub mod work;
+pub mod write;
 
 pub use plan::Plan;
 pub use refusal::Refusal;

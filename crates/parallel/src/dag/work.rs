@@ -34,6 +34,8 @@ pub struct Task {
     pub is_held: bool,
     /// Data that is there before the plan begins.
     pub reads: Vec<Data>,
+    /// The command that runs it; empty when nobody said. Planning does not look at it.
+    pub run: String,
 }
 
 /// Data that a task reads, and who has it already.

@@ -122,7 +122,8 @@ fn has_room(problem: &Problem, place: &[u32]) -> bool {
     (0..problem.devices).all(|device| {
         let here = || (0..problem.tasks).filter(|&task| place[task] as usize == device);
         let held: u64 = here().filter(|&task| room.is_held[task]).map(|task| room.need[task]).sum();
-        let largest = here().filter(|&task| !room.is_held[task]).map(|task| room.need[task]).max().unwrap_or(0);
+        let largest =
+            here().filter(|&task| !room.is_held[task]).map(|task| room.need[task]).max().unwrap_or(0);
         held + largest <= room.size[device]
     })
 }
@@ -159,7 +160,12 @@ fn the_proof_finds_what_trying_everything_finds() {
         };
         let best = brute(&problem);
         let bound = bound::bound(&problem);
-        assert!(bound.value <= best * (1.0 + 1e-12), "round {round}: {} by {}, best {best}", bound.value, bound.by);
+        assert!(
+            bound.value <= best * (1.0 + 1e-12),
+            "round {round}: {} by {}, best {best}",
+            bound.value,
+            bound.by
+        );
         let outcome = exhaust::exhaust(&problem, &bound, f64::INFINITY, u64::MAX);
         assert!(outcome.is_complete);
         match outcome.found {
@@ -193,7 +199,11 @@ fn every_opinion_is_a_schedule_and_no_bound_lies() {
         let Ok(()) = places::shut_out(&work, &mut problem) else { continue };
         let means = Means::new(&problem);
         let order = rank::by_urgency(&problem, &rank::upward(&problem, &means));
-        let found = [heft::heft(&problem, &means), peft::peft(&problem, &means), lookahead::lookahead(&problem, &order)];
+        let found = [
+            heft::heft(&problem, &means),
+            peft::peft(&problem, &means),
+            lookahead::lookahead(&problem, &order),
+        ];
         let mut shortest = f64::INFINITY;
         for made in found.into_iter().flatten().chain(single::single(&problem).map(|single| single.1)) {
             assert_sound(&problem, &made);
