@@ -120,15 +120,18 @@ fn assumed(work: &Work, ask: &Ask, left_out: &[String], solved: &solve::Solved) 
     if !left_out.is_empty() {
         let names: Vec<&str> = left_out.iter().take(5).map(String::as_str).collect();
         let more = if left_out.len() > 5 { ", ..." } else { "" };
-        said.push(format!(
-            "{} tasks that nobody wants are left out: {}{more}",
-            left_out.len(),
-            names.join(", ")
-        ));
+        let what = match left_out.len() {
+            1 => "1 task that nobody wants is".to_string(),
+            many => format!("{many} tasks that nobody wants are"),
+        };
+        said.push(format!("{what} left out: {}{more}", names.join(", ")));
     }
-    let parallel = tidy::parallel_edges(work);
-    if parallel > 0 {
-        said.push(format!("{parallel} edges beside another between the same tasks are one transfer with it"));
+    match tidy::parallel_edges(work) {
+        0 => (),
+        1 => said.push("1 edge beside another between the same tasks is one transfer with it".into()),
+        many => {
+            said.push(format!("{many} edges beside another between the same tasks are one transfer with it"))
+        }
     }
     if solved.by == "chains fused" {
         said.push("tasks in a chain stay on one device: that was the best candidate".into());

@@ -1,11 +1,13 @@
 //! What no plan can beat.
 //!
 //! Three arguments, each valid by itself, of which the best counts. *Critical path*: every task needs its head, its own
-//! time and its tail ([`path`]), transfers that cannot be avoided included. *Work over speed*: a weighted mean of what
+//! time and its tail ([`path`]), transfers that cannot be avoided and what must happen between two tasks ([`between`])
+//! included. *Work over speed*: a weighted mean of what
 //! all devices have to do, with weights from the dual of the fractional assignment ([`load`]); for devices that differ
 //! only in speed this is all work over all speed. *Work in a window*: the same for the tasks that can begin only after
 //! some time and must end some time before the end, heads and tails added ([`window`]).
 
+pub mod between;
 pub mod load;
 pub mod path;
 pub mod window;
@@ -26,9 +28,10 @@ pub struct Bound {
 
 /// Computes it.
 pub fn bound(problem: &Problem) -> Bound {
-    let head = path::heads(problem);
-    let tail = path::heads(&problem.turned());
     let weight = load::weights(problem);
+    let share: Vec<f64> = (0..problem.tasks).map(|task| load::least(problem.times(task), &weight)).collect();
+    let head = path::heads(problem, &share);
+    let tail = path::heads(&problem.turned(), &share);
     let mut found = (problem.free.iter().copied().fold(0.0, later), "what runs already");
     let better = |found: (f64, &'static str), value: f64, by: &'static str| {
         if value > found.0 { (value, by) } else { found }
@@ -43,7 +46,7 @@ pub fn bound(problem: &Problem) -> Bound {
     };
     let ends: Vec<(f64, f64)> =
         (0..problem.tasks).map(|task| (least(&head, task), least(&tail, task))).collect();
-    found = better(found, window::window(problem, &weight, &ends, found.0), "work in a window");
+    found = better(found, window::window(problem, &weight, &share, &ends, found.0), "work in a window");
     Bound { value: found.0, by: found.1, tail, weight }
 }
 

@@ -185,18 +185,34 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// Puts all tasks in this order on these devices. Gives up, with `None`, as soon as the length is bound to exceed
-    /// `limit`: `tail` says for every task and device what must come after it.
+    /// Puts all tasks in this order on these devices, those that are [`FREE`] where they and what must follow end
+    /// soonest. Gives up, with `None`, as soon as the length is bound to exceed `limit`: `tail` says for every task and
+    /// device what must come after it.
     pub fn replay(&mut self, order: &[u32], place: &[u32], tail: &[f64], limit: f64) -> Option<f64> {
         self.clear();
+        let devices = self.problem.devices;
         for &task in order {
-            let (task, device) = (task as usize, place[task as usize] as usize);
-            let (start, end) = self.offer(task, device)?;
-            if end + tail[task * self.problem.devices + device] > limit {
+            let (task, device) = (task as usize, place[task as usize]);
+            if device == FREE {
+                let tail = &tail[task * devices..][..devices];
+                if !self.put_best(task, |device, end| end + tail[device]) {
+                    return None;
+                }
+                let device = self.made.place[task] as usize;
+                if self.made.end[task] + tail[device] > limit {
+                    return None;
+                }
+                continue;
+            }
+            let (start, end) = self.offer(task, device as usize)?;
+            if end + tail[task * devices + device as usize] > limit {
                 return None;
             }
-            self.put(task, device, start, end);
+            self.put(task, device as usize, start, end);
         }
         Some(self.made.length)
     }
 }
+
+/// In the place of a device: whichever is best.
+pub const FREE: u32 = u32::MAX;

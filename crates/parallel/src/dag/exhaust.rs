@@ -30,7 +30,7 @@ pub struct Outcome {
     pub found: Option<Schedule>,
     /// Whether nothing better than the best can exist.
     pub is_complete: bool,
-    /// How many nodes were opened.
+    /// How many nodes were looked at.
     pub nodes: u64,
 }
 
@@ -81,7 +81,6 @@ impl Search<'_> {
         if self.nodes >= self.budget {
             return false;
         }
-        self.nodes += 1;
         let mut children: Vec<(f64, State)> = vec![];
         for task in state.ready(self.problem) {
             for device in self.problem.places(task) {
@@ -89,6 +88,7 @@ impl Search<'_> {
                 if state.is_first_of(device, &self.alike)
                     && let Some(start) = state.start(self.problem, &self.tables, task, device, limit)
                 {
+                    self.nodes += 1;
                     let child = state.with(self.problem, &self.tables, task, device, start);
                     let least = child.least(self.problem, &self.tables, &mut self.scratch);
                     if least < limit {

@@ -168,13 +168,18 @@ impl fmt::Display for Refusal {
             }
             Refusal::TooLarge { task, needs, largest, device } => write!(
                 f,
-                "the task {task} needs {needs} bytes of memory and the largest device that could run it, {device}, \
-                 has {largest}; add a device with at least {needs} bytes"
+                "the task {task} needs {} of memory and the largest device that could run it, {device}, has {}; add \
+                 a device with at least {}",
+                Bytes(*needs),
+                Bytes(*largest),
+                Bytes(*needs)
             ),
             Refusal::TooMuchHeld { needs, room } => write!(
                 f,
-                "the tasks hold {needs} bytes of memory and all devices have {room}; add {} bytes, or hold less",
-                needs - room
+                "the tasks hold {} of memory and all devices have {}; add {}, or hold less",
+                Bytes(*needs),
+                Bytes(*room),
+                Bytes(needs - room)
             ),
             Refusal::Apart { from, from_device, to, to_device } => write!(
                 f,
@@ -215,3 +220,16 @@ impl fmt::Display for Refusal {
 }
 
 impl std::error::Error for Refusal {}
+
+/// Memory in the largest unit that needs no fraction.
+struct Bytes(u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [(1u64 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+        match units.into_iter().find(|(unit, _)| self.0 >= *unit && self.0.is_multiple_of(*unit)) {
+            Some((unit, name)) => write!(f, "{} {name}", self.0 / unit),
+            None => write!(f, "{} bytes", self.0),
+        }
+    }
+}

@@ -11,7 +11,7 @@ mod moves;
 
 use super::bound::Bound;
 use super::draft::{Draft, Schedule};
-use super::problem::{Problem, later};
+use super::problem::Problem;
 use crate::dice::Dice;
 use moves::{Candidate, Moves};
 
@@ -22,19 +22,21 @@ pub struct Effort {
     pub candidates: u64,
     /// Rounds they are divided into.
     pub rounds: u64,
+    /// Where chance begins.
+    pub seed: u64,
 }
 
 /// Improves on the best of `starts`, which is not empty and sorted by length. Also says how many candidates were tried.
 pub fn search(problem: &Problem, bound: &Bound, starts: &[Schedule], effort: Effort) -> (Schedule, u64) {
     let mut best = starts[0].clone();
     let mut tried = 0;
-    let mut dice = Dice::new(0x0da6);
+    let mut dice = Dice::new(0x0da6 + effort.seed);
     let each = effort.candidates / effort.rounds.max(1);
     for round in 0..effort.rounds {
-        // Every second round starts somewhere else.
-        let start = match round % 2 {
-            0 => best.clone(),
-            _ => starts[(round as usize / 2 + 1) % starts.len()].clone(),
+        // Every fourth round starts somewhere else.
+        let start = match round % 4 {
+            3 => starts[(round as usize / 4 + 1) % starts.len()].clone(),
+            _ => best.clone(),
         };
         let mut walk = Walk::new(problem, bound, start, &mut dice);
         tried += walk.anneal(each);
@@ -63,7 +65,7 @@ struct Walk<'a> {
 }
 
 /// Share of the length that a worse candidate may be longer by, at first and at last.
-const WARM: f64 = 0.03;
+const WARM: f64 = 0.01;
 const COLD: f64 = 0.0003;
 
 impl<'a> Walk<'a> {
@@ -86,6 +88,7 @@ impl<'a> Walk<'a> {
             match self.draft.replay(&self.here.order, &self.here.place, &self.bound.tail, limit) {
                 Some(length) => {
                     self.length = length;
+                    self.moves.settle(&mut self.here, &self.draft);
                     self.moves.learn(&self.draft);
                     if length < self.best.length {
                         self.best.clone_from(&self.draft.made);
@@ -99,23 +102,4 @@ impl<'a> Walk<'a> {
         }
         candidates
     }
-}
-
-/// Right, then left: everything as late as the length allows, then as early as possible, in that order. Never longer.
-pub fn justified(problem: &Problem, turned: &Problem, made: &Schedule) -> Option<Schedule> {
-    let by_end = |one: &usize, other: &usize| made.end[*other].total_cmp(&made.end[*one]);
-    let mut late_first = turned.order.clone();
-    late_first.sort_by(by_end);
-    let mut late = Draft::new(turned);
-    let order: Vec<u32> = late_first.iter().map(|&task| task as u32).collect();
-    let none = vec![0.0; problem.tasks * problem.devices];
-    late.replay(&order, &made.place, &none, f64::INFINITY)?;
-    let mut early_first = problem.order.clone();
-    early_first.sort_by(|&one, &other| late.made.end[other].total_cmp(&late.made.end[one]));
-    let order: Vec<u32> = early_first.iter().map(|&task| task as u32).collect();
-    let mut early = Draft::new(problem);
-    early.replay(&order, &made.place, &none, f64::INFINITY)?;
-    let length = early.made.length;
-    early.made.length = later(length, 0.0);
-    Some(early.made)
 }

@@ -55,61 +55,80 @@ pub fn solve(problem: &Problem, policy: Policy, patience: f64) -> Result<Solved,
     let (heft, peft) = (heft::in_order(problem, &order), peft::peft(problem, &means));
     let single = single::single(problem);
     let bound = bound::bound(problem);
-    let lengths = (heft.as_ref().ok().map(|made| made.length), peft.as_ref().ok().map(|made| made.length));
-    let alone = single.as_ref().map(|(device, made)| (*device, made.length));
-    let done = |schedule: Schedule, by, bound: f64, bound_by, tried| Solved {
-        // Sums in another order may differ in the last digit.
-        bound: bound.min(schedule.length),
-        schedule,
-        by,
-        heft: lengths.0,
-        peft: lengths.1,
-        single: alone,
-        bound_by,
-        tried,
+    let mut solved = Solved {
+        schedule: Schedule::default(),
+        by: "",
+        heft: heft.as_ref().ok().map(|made| made.length),
+        peft: peft.as_ref().ok().map(|made| made.length),
+        single: single.as_ref().map(|(device, made)| (*device, made.length)),
+        bound: bound.value,
+        bound_by: bound.by,
+        tried: 1,
     };
     match policy {
-        Policy::Heft => return heft.map(|made| done(made, "heft", bound.value, bound.by, 1)),
-        Policy::Peft => return peft.map(|made| done(made, "peft", bound.value, bound.by, 1)),
-        Policy::Best => (),
-    }
-    let left_over = heft.as_ref().err().copied();
-    let mut starts: Vec<(Schedule, &'static str)> = vec![];
-    starts.extend(heft.ok().map(|made| (made, "heft")));
-    starts.extend(peft.ok().map(|made| (made, "peft")));
-    starts.extend(single.map(|(_, made)| (made, "one device")));
-    starts.extend(others(problem, &means, &order));
-    starts.sort_by(|one, other| one.0.length.total_cmp(&other.0.length));
-    let (mut best, mut by, mut tried) = match starts.first() {
-        Some((made, by)) => (Some(made.clone()), *by, starts.len() as u64),
-        None => (None, "search", 0),
-    };
-    if let Some(first) = &best
-        && !is_proven(first.length, bound.value)
-    {
-        let starts: Vec<Schedule> = starts.into_iter().map(|start| start.0).collect();
-        let (found, candidates) = search::search(problem, &bound, &starts, effort(problem, patience));
-        tried += candidates;
-        if found.length < first.length {
-            (best, by) = (Some(found), "search");
+        Policy::Heft => (solved.schedule, solved.by) = (heft?, "heft"),
+        Policy::Peft => (solved.schedule, solved.by) = (peft?, "peft"),
+        Policy::Best => {
+            let left_over = heft.as_ref().err().copied().unwrap_or(0);
+            let mut starts: Vec<(Schedule, &'static str)> = vec![];
+            starts.extend(heft.ok().map(|made| (made, "heft")));
+            starts.extend(peft.ok().map(|made| (made, "peft")));
+            starts.extend(single.map(|(_, made)| (made, "one device")));
+            starts.extend(others(problem, &means, &order));
+            starts.sort_by(|one, other| one.0.length.total_cmp(&other.0.length));
+            improve(problem, &bound, starts, patience, &mut solved).ok_or(left_over)?;
         }
     }
-    let known = best.as_ref().map_or(f64::INFINITY, |best| best.length);
-    let (mut value, mut argument) = (bound.value, bound.by);
-    if !is_proven(known, bound.value) && problem.tasks <= exhaust::TASKS {
-        let outcome = exhaust::exhaust(problem, &bound, known, nodes(problem, patience));
-        tried += outcome.nodes;
-        if let Some(found) = outcome.found {
-            (best, by) = (Some(found), "exhaustive search");
+    // Sums in another order may differ in the last digit.
+    solved.bound = solved.bound.min(solved.schedule.length);
+    Ok(solved)
+}
+
+/// The best that searching finds: first for a short while, then completely where that is possible, then for longer.
+fn improve(
+    problem: &Problem,
+    bound: &Bound,
+    starts: Vec<(Schedule, &'static str)>,
+    patience: f64,
+    solved: &mut Solved,
+) -> Option<()> {
+    solved.tried = starts.len() as u64;
+    let (mut starts, names): (Vec<Schedule>, Vec<&'static str>) = starts.into_iter().unzip();
+    solved.schedule.length = f64::INFINITY;
+    if let Some(first) = starts.first() {
+        (solved.schedule, solved.by) = (first.clone(), names[0]);
+    }
+    let whole = candidates(problem, patience);
+    let is_small = problem.tasks <= exhaust::TASKS;
+    let parts: &[u64] = if is_small { &[1, 7] } else { &[8] };
+    for (round, part) in parts.iter().enumerate() {
+        if is_proven(solved.schedule.length, solved.bound) {
+            break;
         }
-        if outcome.is_complete
-            && let Some(best) = &best
-        {
-            (value, argument) = (best.length, "search was exhaustive");
+        if !starts.is_empty() {
+            let candidates = whole * part / 8;
+            let effort =
+                Effort { candidates, rounds: (candidates / EACH_ROUND).clamp(1, ROUNDS), seed: round as u64 };
+            let (found, tried) = search::search(problem, bound, &starts, effort);
+            solved.tried += tried;
+            if found.length < solved.schedule.length {
+                (solved.schedule, solved.by) = (found, "search");
+                starts.insert(0, solved.schedule.clone());
+            }
+        }
+        if round == 0 && is_small && !is_proven(solved.schedule.length, solved.bound) {
+            let outcome = exhaust::exhaust(problem, bound, solved.schedule.length, nodes(problem, patience));
+            solved.tried += outcome.nodes;
+            if let Some(found) = outcome.found {
+                (solved.schedule, solved.by) = (found, "exhaustive search");
+                starts.insert(0, solved.schedule.clone());
+            }
+            if outcome.is_complete {
+                (solved.bound, solved.bound_by) = (solved.schedule.length, "search was exhaustive");
+            }
         }
     }
-    let best = best.ok_or(left_over.unwrap_or(0))?;
-    Ok(done(best, by, value, argument, tried))
+    solved.schedule.length.is_finite().then_some(())
 }
 
 /// Starts beside the well-known ones.
@@ -134,24 +153,22 @@ const LOOKAHEAD: usize = 60_000;
 /// Most edges for which chains are fused.
 const FUSED: usize = 4_000;
 
-/// Tasks and edges decoded by the search, at most, for small and for large work.
-const SMALL: f64 = 2.4e6;
-const LARGE: f64 = 1.0e6;
+/// Tasks and edges decoded by the search, at most, and the size up to which that holds; larger work gets less.
+const DECODED: f64 = 7e6;
+const LARGE: f64 = 1_500.0;
 
-fn effort(problem: &Problem, patience: f64) -> Effort {
+/// Candidates in one round of the search, and most rounds.
+const EACH_ROUND: u64 = 400;
+const ROUNDS: u64 = 24;
+
+fn candidates(problem: &Problem, patience: f64) -> u64 {
     let size = (problem.tasks + problem.before.count()) as f64;
-    let units = if size < 500.0 { SMALL } else { LARGE };
-    let candidates = (patience * units / (size + 10.0)) as u64;
-    Effort { candidates, rounds: (candidates / 400).clamp(1, 8) }
+    let shrink = if size > LARGE { libm::pow(LARGE / size, 1.2) } else { 1.0 };
+    (patience * shrink * DECODED / (size + 40.0)) as u64
 }
 
 /// Nodes of the exhaustive search: each costs about as much as all edges and pairs of devices.
 fn nodes(problem: &Problem, patience: f64) -> u64 {
     let each = (problem.tasks + problem.before.count() * problem.devices) * problem.devices;
-    (patience * 4e6 / (each as f64 + 100.0)) as u64
-}
-
-/// The bound of a solved problem, for those that only want to know it.
-pub fn bound_of(problem: &Problem) -> Bound {
-    bound::bound(problem)
+    (patience * 2e7 / (each as f64 + 200.0)) as u64
 }

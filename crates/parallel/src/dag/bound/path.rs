@@ -6,21 +6,26 @@
 //! divided, and on more devices than [`PAIRS`] allows the least transfer into a device stands for all. It says little
 //! where many tasks that do not feed each other compete for few devices; the other bounds are for that.
 
+use super::between::Between;
 use crate::dag::problem::{Problem, later};
 
 /// Most edges times pairs of devices for which every pair is looked at.
 const PAIRS: usize = 4_000_000;
 
-/// By task and device. With the problem turned round, these are the tails.
-pub fn heads(problem: &Problem) -> Vec<f64> {
+/// By task and device. With the problem turned round, these are the tails. `share` is what each task weighs in the
+/// argument about work.
+pub fn heads(problem: &Problem, share: &[f64]) -> Vec<f64> {
     let devices = problem.devices;
     let arrival = Arrival::new(problem);
+    let between = Between::new(problem, share);
     let mut head = vec![f64::INFINITY; problem.tasks * devices];
     // What would come: from elsewhere, from here its start, and its time here.
     let mut feeders: Vec<(f64, f64, f64)> = vec![];
     for &task in &problem.order {
+        let floor = between.as_ref().map_or(0.0, |between| between.floor(problem, task, &head));
         for device in 0..devices {
-            let mut start = later(problem.release[task * devices + device], problem.free[device]);
+            let mut start = later(floor, problem.release[task * devices + device]);
+            start = later(start, problem.free[device]);
             if problem.before.of(task).len() == 1 {
                 let (other, bytes) = problem.before.of(task)[0];
                 let index = other as usize * devices + device;

@@ -6,20 +6,23 @@
 //! bound for several machines, here with weights). Simplified: the weights are those of all work, and of the tails at
 //! most [`CUTS`] are tried.
 
-use super::load;
+use super::between;
 use crate::dag::problem::{Problem, later};
 
 /// Most tails that are tried.
 const CUTS: usize = 64;
 
-/// The bound. `ends` has the least head and tail of each task; `known` is a bound that is proven already.
-pub fn window(problem: &Problem, weight: &[f64], ends: &[(f64, f64)], known: f64) -> f64 {
-    let share: Vec<f64> = (0..problem.tasks).map(|task| load::least(problem.times(task), weight)).collect();
+/// Most tasks for which pigeons are counted.
+const PIGEONS: usize = 128;
+
+/// The bound. `share` is what each task weighs at least, `ends` has the least head and tail of each task; `known` is a bound that is proven already.
+pub fn window(problem: &Problem, weight: &[f64], share: &[f64], ends: &[(f64, f64)], known: f64) -> f64 {
     let mut late_first: Vec<usize> = (0..problem.tasks).collect();
     late_first.sort_by(|&one, &other| ends[other].0.total_cmp(&ends[one].0));
     let mut heavy_first = weight.to_vec();
     heavy_first.sort_by(|one, other| other.total_cmp(one));
     let mut best = known;
+    let longest = between::longest(problem, share);
     for cut in cuts(ends) {
         let mut work = 0.0;
         let mut heads: Vec<f64> = vec![];
@@ -41,8 +44,28 @@ pub fn window(problem: &Problem, weight: &[f64], ends: &[(f64, f64)], known: f64
                 best = later(best, around(&heads) + work + around(&tails));
             }
         }
+        // The same with pigeons, where that is not too much to look at.
+        if problem.tasks <= PIGEONS {
+            let mut head = f64::INFINITY;
+            for &task in late_first.iter().filter(|&&task| ends[task].1 >= cut) {
+                let earlier = std::mem::replace(&mut head, ends[task].0);
+                if earlier > head && earlier.is_finite() {
+                    best =
+                        later(best, earlier + pigeons(&longest, ends, (earlier, cut), problem.devices) + cut);
+                }
+            }
+            if head.is_finite() {
+                best = later(best, head + pigeons(&longest, ends, (head, cut), problem.devices) + cut);
+            }
+        }
     }
     best
+}
+
+/// How long the tasks with such heads and tails take at least.
+fn pigeons(longest: &[(usize, f64, f64)], ends: &[(f64, f64)], least: (f64, f64), devices: usize) -> f64 {
+    let inside = longest.iter().filter(|&&(task, ..)| ends[task].0 >= least.0 && ends[task].1 >= least.1);
+    between::pigeons(inside.map(|&(_, time, share)| (time, share)), devices)
 }
 
 /// Tails to be tried, smallest first.

@@ -125,11 +125,21 @@ impl State {
     /// What no plan that goes on from here can beat. `end` is room for the earliest ends of what is not put yet.
     pub fn least(&self, problem: &Problem, tables: &Tables<'_>, end: &mut [f64]) -> f64 {
         let (devices, bound) = (problem.devices, tables.bound);
-        let free = self.free.iter().zip(&bound.weight);
-        let mut work: f64 = free.map(|(&free, weight)| later(free, self.last.0) * weight).sum();
         let mut least = self.length;
-        for &task in problem.order.iter().filter(|&&task| !self.has(task)) {
+        let mut free: Vec<(f64, f64)> = self
+            .free
+            .iter()
+            .zip(&bound.weight)
+            .map(|(&free, &weight)| (later(free, self.last.0), weight))
+            .collect();
+        free.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
+        let mut work = 0.0;
+        // Whatever has much behind it must be done that much before the end.
+        for &(task, tail) in tables.by_tail.iter().filter(|(task, _)| !self.has(*task)) {
             work += tables.share[task];
+            least = later(least, level(&free, work) + tail);
+        }
+        for &task in problem.order.iter().filter(|&&task| !self.has(task)) {
             let mut through = f64::INFINITY;
             for device in 0..devices {
                 let index = task * devices + device;
@@ -149,7 +159,7 @@ impl State {
             }
             least = later(least, through);
         }
-        later(least, work)
+        least
     }
 
     /// The whole schedule.
@@ -168,4 +178,25 @@ impl State {
         }
         made
     }
+}
+
+/// When devices with these weights that are free from these times on, the soonest first, can have done so much work.
+/// A device that is free too late does nothing.
+fn level(free: &[(f64, f64)], work: f64) -> f64 {
+    // What weighs nothing may be done by a device that weighs nothing.
+    if work <= 0.0 {
+        return free[0].0;
+    }
+    let (mut weight, mut taken, mut level) = (0.0, 0.0, f64::INFINITY);
+    for &(time, each) in free {
+        if time >= level {
+            break;
+        }
+        weight += each;
+        taken += each * time;
+        if weight > 0.0 {
+            level = (work + taken) / weight;
+        }
+    }
+    level
 }

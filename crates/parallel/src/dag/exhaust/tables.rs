@@ -9,6 +9,8 @@ pub struct Tables<'a> {
     pub position: Vec<usize>,
     /// What each task weighs at least in the argument about work.
     pub share: Vec<f64>,
+    /// Tasks with what must come after them at least, the most first.
+    pub by_tail: Vec<(usize, f64)>,
     /// Weights of devices, and what must come after a task on a device.
     pub bound: &'a Bound,
     /// By task: whom it feeds, and the transfer by sender and receiver.
@@ -39,7 +41,17 @@ impl<'a> Tables<'a> {
                 })
                 .collect()
         };
+        let least_tail = |task: usize| {
+            problem
+                .places(task)
+                .map(|device| bound.tail[task * devices + device])
+                .fold(f64::INFINITY, f64::min)
+        };
+        let mut by_tail: Vec<(usize, f64)> =
+            (0..problem.tasks).map(|task| (task, least_tail(task))).collect();
+        by_tail.sort_by(|one, other| other.1.total_cmp(&one.1));
         Self {
+            by_tail,
             position,
             share: (0..problem.tasks).map(|task| load::least(problem.times(task), &bound.weight)).collect(),
             bound,

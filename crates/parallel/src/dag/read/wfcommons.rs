@@ -256,6 +256,8 @@ fn reads(tasks: &mut [Task], flow: &Flow<'_>, site: &Site, assumed: &mut Vec<Str
         }
     }
     if lost > 0 {
-        assumed.push(format!("{lost} files that no task makes are there on every device: no store is named"));
+        assumed.push(format!(
+            "files that no task makes are there on every device ({lost} readings): no store is named"
+        ));
     }
 }

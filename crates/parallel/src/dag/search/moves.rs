@@ -1,6 +1,6 @@
 //! Changes to a candidate, each of which can be taken back.
 
-use crate::dag::draft::Draft;
+use crate::dag::draft::{Draft, FREE};
 use crate::dag::problem::Problem;
 use crate::dice::Dice;
 
@@ -67,7 +67,7 @@ impl<'a> Moves<'a> {
         self.moved.clear();
         self.shifted = None;
         let task = self.pick();
-        match self.dice.below(16) {
+        match self.dice.below(20) {
             0..6 => self.send(here, task),
             6..11 => self.shift(here, task),
             11..13 => {
@@ -75,8 +75,26 @@ impl<'a> Moves<'a> {
                 self.shift(here, task);
             }
             13 => self.swap(here, task),
-            _ => self.send_with_neighbours(here, task),
+            14..16 => self.send_with_neighbours(here, task, None),
+            16..18 => {
+                self.release(here, task);
+                self.shift(here, task);
+            }
+            _ => self.send_with_neighbours(here, task, Some(FREE)),
         }
+    }
+
+    /// Takes note of where tasks went that were free.
+    pub fn settle(&mut self, here: &mut Candidate, draft: &Draft<'_>) {
+        for &(task, _) in &self.moved {
+            here.place[task as usize] = draft.made.place[task as usize];
+        }
+    }
+
+    /// To whichever device is best.
+    fn release(&mut self, here: &mut Candidate, task: usize) {
+        self.moved.push((task as u32, here.place[task]));
+        here.place[task] = FREE;
     }
 
     /// Takes the last change back.
@@ -135,11 +153,11 @@ impl<'a> Moves<'a> {
     }
 
     /// A task and those around it that share its device.
-    fn send_with_neighbours(&mut self, here: &mut Candidate, task: usize) {
+    fn send_with_neighbours(&mut self, here: &mut Candidate, task: usize, device: Option<u32>) {
         if self.problem.devices < 2 {
             return;
         }
-        let device = self.dice.below(self.problem.devices) as u32;
+        let device = device.unwrap_or_else(|| self.dice.below(self.problem.devices) as u32);
         let from = here.place[task];
         let most = 2 + self.dice.below(TOGETHER);
         let mut together = vec![task as u32];
@@ -156,7 +174,10 @@ impl<'a> Moves<'a> {
             next += 1;
         }
         for task in together {
-            self.place(here, task as usize, device);
+            match device {
+                FREE => self.release(here, task as usize),
+                _ => self.place(here, task as usize, device),
+            }
         }
     }
 

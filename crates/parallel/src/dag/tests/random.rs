@@ -148,7 +148,7 @@ fn assert_sound(problem: &Problem, made: &Schedule) {
 fn the_proof_finds_what_trying_everything_finds() {
     let mut dice = Dice::new(11);
     for round in 0..1000 {
-        let (tasks, devices) = (1 + dice.below(5), 1 + dice.below(3));
+        let (tasks, devices) = (1 + dice.below(6), 1 + dice.below(3));
         let mut work = random(&mut dice, tasks, devices);
         if round % 2 == 1 {
             harden(&mut dice, &mut work);
@@ -175,10 +175,11 @@ fn the_proof_finds_what_trying_everything_finds() {
             }
             None => assert_eq!(best, f64::INFINITY, "round {round}"),
         }
-        match solve::solve(&problem, Policy::Best, 0.01) {
+        match solve::solve(&problem, Policy::Best, 0.2) {
             Ok(solved) => {
                 assert_sound(&problem, &solved.schedule);
                 assert!((solved.schedule.length - best).abs() < 1e-9, "round {round}");
+                assert!(solved.bound <= best * (1.0 + 1e-12), "round {round}");
             }
             Err(_) => assert_eq!(best, f64::INFINITY, "round {round}"),
         }
