@@ -6,6 +6,10 @@ use super::draft::{Draft, Schedule};
 use super::heft;
 use super::problem::Problem;
 use super::rank::{self, Means};
+use std::collections::BTreeSet;
+
+/// Most looks at an edge and a device, in all groups together.
+const LOOKS: usize = 20_000_000;
 
 /// The best single device and its schedule; ties fall to the first. `None` where no device can do everything.
 pub fn single(problem: &Problem) -> Option<(usize, Schedule)> {
@@ -34,9 +38,11 @@ pub fn in_groups(problem: &Problem, means: &Means) -> Result<Schedule, usize> {
     let order = rank::by_urgency(problem, &rank::upward(problem, means));
     let mut best: Option<Schedule> = None;
     let mut left_over = order[0];
-    for seed in 0..problem.devices {
+    let groups: BTreeSet<Vec<usize>> = (0..problem.devices).map(|seed| grown(problem, seed)).collect();
+    // Each costs as much as HEFT, so there is a limit to all of them together.
+    let each = (problem.tasks + problem.before.count()) * problem.devices;
+    for group in groups.into_iter().take((LOOKS / each.max(1)).max(1)) {
         let mut part = problem.clone();
-        let group = grown(problem, seed);
         for task in 0..problem.tasks {
             for device in (0..problem.devices).filter(|device| !group.contains(device)) {
                 part.time[task * problem.devices + device] = f64::INFINITY;
@@ -63,5 +69,6 @@ fn grown(problem: &Problem, seed: usize) -> Vec<usize> {
             group.push(device);
         }
     }
+    group.sort_unstable();
     group
 }

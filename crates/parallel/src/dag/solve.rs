@@ -153,8 +153,10 @@ const LOOKAHEAD: usize = 60_000;
 /// Most edges for which chains are fused.
 const FUSED: usize = 4_000;
 
-/// Tasks and edges decoded by the search, at most, and the size up to which that holds; larger work gets less.
+/// Tasks and edges decoded by the search, at most: of work that is searched completely beside, and of other work.
+const DECODED_SMALL: f64 = 4e6;
 const DECODED: f64 = 7e6;
+/// The size in tasks and edges up to which that holds; larger work gets less.
 const LARGE: f64 = 1_500.0;
 
 /// Candidates in one round of the search, and most rounds.
@@ -163,12 +165,13 @@ const ROUNDS: u64 = 24;
 
 fn candidates(problem: &Problem, patience: f64) -> u64 {
     let size = (problem.tasks + problem.before.count()) as f64;
-    let shrink = if size > LARGE { libm::pow(LARGE / size, 1.2) } else { 1.0 };
-    (patience * shrink * DECODED / (size + 40.0)) as u64
+    let shrink = if size > LARGE { libm::pow(LARGE / size, 1.5) } else { 1.0 };
+    let decoded = if problem.tasks <= exhaust::TASKS { DECODED_SMALL } else { DECODED };
+    (patience * shrink * decoded / (size + 40.0)) as u64
 }
 
 /// Nodes of the exhaustive search: each costs about as much as all edges and pairs of devices.
 fn nodes(problem: &Problem, patience: f64) -> u64 {
     let each = (problem.tasks + problem.before.count() * problem.devices) * problem.devices;
-    (patience * 2e7 / (each as f64 + 200.0)) as u64
+    (patience * 1.5e7 / (each as f64 + 200.0)) as u64
 }
