@@ -209,7 +209,11 @@ fn sized(args: &Args, found: &devices::Found, alike: &devices::Alike) -> Result<
         memory_bytes: alike.memory_bytes,
         microbatches: args.microbatches,
         most_tensor: args.tensor,
-        may_interleave: args.schedule != "1f1b",
+        chunks: match (args.schedule.as_str(), args.form.as_deref()) {
+            ("interleaved", _) => (2, 8),
+            ("1f1b", _) | (_, Some("deepspeed")) => (1, 1),
+            _ => (1, 8),
+        },
     };
     let mut answer = transformer::plan(&request).map_err(|refusal| Failure::Request(refusal.to_string()))?;
     answer.assumed.splice(0..0, found.assumed.iter().cloned().chain(speed.assumed));

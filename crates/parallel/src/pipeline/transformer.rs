@@ -47,8 +47,8 @@ pub struct Request {
     pub microbatches: Option<u32>,
     /// The most devices that share a layer.
     pub most_tensor: u32,
-    /// Whether several parts on a stage are allowed.
-    pub may_interleave: bool,
+    /// The fewest and the most parts on each stage, where there is more than one stage.
+    pub chunks: (u32, u32),
 }
 
 /// What to do.

@@ -106,13 +106,9 @@ fn stages(plan: &Plan, screen: &Screen) -> String {
     text
 }
 
-/// `host0:0 to host0:7`, and the shares where they are unlike.
+/// `host0:0-3 host1:0-3`, and the shares where they are unlike.
 fn devices(stage: &Stage) -> String {
-    let named = match &stage.devices[..] {
-        [one] => one.clone(),
-        [first, .., last] => format!("{first} to {last}"),
-        [] => String::new(),
-    };
+    let named = runs(&stage.devices);
     match stage.shares.len() {
         0 | 1 => named,
         _ => {
@@ -122,6 +118,32 @@ fn devices(stage: &Stage) -> String {
             format!("{named} ({})", shares.join(", "))
         }
     }
+}
+
+/// Neighbours on a host as one: `host0:0-3 host1:5`, `rank0-31`.
+fn runs(devices: &[String]) -> String {
+    let parted = |name: &str| {
+        let digits = name.len() - name.bytes().rev().take_while(u8::is_ascii_digit).count();
+        (name[..digits].to_string(), name[digits..].parse::<u64>().ok())
+    };
+    let mut runs: Vec<(String, Option<u64>, Option<u64>)> = vec![];
+    for device in devices {
+        let (head, number) = parted(device);
+        match runs.last_mut() {
+            Some((known, _, last))
+                if *known == head && number.is_some() && last.map(|it| it + 1) == number =>
+            {
+                *last = number;
+            }
+            _ => runs.push((head, number, number)),
+        }
+    }
+    let run = |(head, first, last): &(String, Option<u64>, Option<u64>)| match (first, last) {
+        (Some(first), Some(last)) if first != last => format!("{head}{first}-{last}"),
+        (Some(first), _) => format!("{head}{first}"),
+        _ => head.clone(),
+    };
+    runs.iter().map(run).collect::<Vec<_>>().join(" ")
 }
 
 fn front(points: &[transformer::Point], screen: &Screen) -> String {
@@ -159,4 +181,26 @@ fn bytes(bytes: f64) -> String {
         unit += 1;
     }
     format!("{} {}", decimal(amount, usize::from(unit > 0)), units[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_are_named_as_one() {
+        let names = |list: &[&str]| runs(&list.iter().map(|name| name.to_string()).collect::<Vec<_>>());
+        assert_eq!(names(&["h0:0", "h0:1", "h0:2", "h1:0"]), "h0:0-2 h1:0");
+        assert_eq!(names(&["rank7", "rank8"]), "rank7-8");
+        assert_eq!(names(&["h0:3", "h0:1", "alone"]), "h0:3 h0:1 alone");
+    }
+
+    #[test]
+    fn times_and_sizes_are_short() {
+        assert_eq!(
+            [0.0, 2e-5, 0.0123, 1.5, 120.0].map(seconds),
+            ["0 s", "20.0 us", "12.30 ms", "1.500 s", "120.0 s"]
+        );
+        assert_eq!([0.0, 2048.0].map(bytes), ["0 B", "2.0 KiB"]);
+    }
 }

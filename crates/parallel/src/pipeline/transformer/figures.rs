@@ -99,10 +99,10 @@ impl Shape {
     /// As a network whose minibatch is one sequence, on a device with so many operations a second; what each layer keeps; and
     /// its letter in Megatron's layouts.
     pub fn network(&self, operations_per_s: f64) -> (Layers, Vec<f64>, Vec<char>) {
-        let named = |id: String, name: &str, figures: Figures| {
+        let named = |id: String, figures: Figures| {
             let layer = Layer {
+                name: id.clone(),
                 id,
-                name: name.into(),
                 forward_s: figures.forward / operations_per_s,
                 backward_s: figures.backward / operations_per_s,
                 activation_bytes: figures.handed_bytes,
@@ -110,9 +110,9 @@ impl Shape {
             };
             (layer, figures.kept_bytes)
         };
-        let mut all = vec![named("embedding".into(), "embedding", self.embedding())];
-        all.extend((1..=self.layers).map(|number| named(format!("layer{number}"), "layer", self.layer())));
-        all.push(named("head".into(), "head", self.head()));
+        let mut all = vec![named("embedding".into(), self.embedding())];
+        all.extend((1..=self.layers).map(|number| named(format!("layer{number}"), self.layer())));
+        all.push(named("head".into(), self.head()));
         let edges = (1..all.len()).map(|to| (to - 1, to)).collect();
         let mut letters = vec!['t'; all.len()];
         (letters[0], letters[all.len() - 1]) = ('E', 'L');

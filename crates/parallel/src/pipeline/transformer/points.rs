@@ -80,8 +80,14 @@ pub fn all(request: &Request) -> Vec<Point> {
 }
 
 fn is_possible(request: &Request, point: &Point) -> bool {
-    let is_round = point.chunks == 1
-        || request.may_interleave && point.pipeline > 1 && point.microbatches.is_multiple_of(point.pipeline);
+    let (fewest, most) = request.chunks;
+    let is_round = match point.pipeline {
+        1 => point.chunks == 1,
+        stages => {
+            (fewest..=most).contains(&point.chunks)
+                && (point.chunks == 1 || point.microbatches.is_multiple_of(stages))
+        }
+    };
     is_round && parts(request, point).is_some()
 }
 

@@ -104,7 +104,7 @@ pub fn check(request: &Request) -> Result<(), Refusal> {
         ("speed of a device", request.operations_per_s),
         ("memory of a device", request.memory_bytes),
     ];
-    if let Some((what, _)) = speeds.iter().find(|(_, speed)| !(*speed > 0.0 && !speed.is_nan())) {
+    if let Some((what, _)) = speeds.iter().find(|(_, speed)| *speed <= 0.0 || speed.is_nan()) {
         return Err(Refusal::Speed(what));
     }
     if request.devices > request.per_host && !request.devices.is_multiple_of(request.per_host) {

@@ -21,7 +21,7 @@ fn request(devices: u32) -> Request {
         memory_bytes: 80e9,
         microbatches: None,
         most_tensor: 8,
-        may_interleave: true,
+        chunks: (1, 8),
     }
 }
 
@@ -59,6 +59,19 @@ fn no_point_of_the_front_is_faster_and_smaller_than_another() {
     assert!(front.windows(2).all(|pair| {
         pair[0].iteration_s <= pair[1].iteration_s && pair[0].memory_bytes > pair[1].memory_bytes
     }));
+}
+
+#[test]
+fn parts_on_a_stage_are_as_many_as_was_asked_for() {
+    for chunks in [(1, 1), (2, 4)] {
+        let points = points::all(&Request { chunks, ..request(32) });
+        assert!(!points.is_empty());
+        let is_right = |point: &Point| match point.pipeline {
+            1 => point.chunks == 1,
+            _ => (chunks.0..=chunks.1).contains(&point.chunks),
+        };
+        assert!(points.iter().all(is_right));
+    }
 }
 
 #[test]

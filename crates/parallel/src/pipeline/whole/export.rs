@@ -185,7 +185,12 @@ pub fn mesh(plan: &Plan) -> Result<String, Misfit> {
         sizes.0, sizes.1, sizes.2
     );
     for (number, stage) in plan.stages.iter().enumerate() {
-        text += &format!("# pp={number}: {}\n", stage.devices.join(" "));
+        // Long lists are for --json.
+        let named = match &stage.devices[..] {
+            [first, .., last] if stage.devices.len() > 16 => format!("{first} ... {last}"),
+            all => all.join(" "),
+        };
+        text += &format!("# pp={number}: {named}\n");
     }
     Ok(text)
 }

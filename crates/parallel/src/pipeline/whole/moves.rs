@@ -16,7 +16,7 @@ pub struct Freedom {
     pub most_tensor: usize,
     /// Whether forward may be repeated.
     pub may_recompute: bool,
-    /// Whether an order may be fitted to unlike parts.
+    /// Whether the order of the best plan may be fitted to its parts at the end.
     pub may_fit: bool,
     /// The most groups.
     pub most_groups: usize,
@@ -51,8 +51,6 @@ pub enum Move {
     Take(usize),
     /// The last replica of a group is no longer used.
     Leave(usize),
-    /// The order fitted to the parts as they are, or as published.
-    Fit,
 }
 
 /// All changes of a candidate, in the order in which they are tried.
@@ -83,7 +81,6 @@ pub fn all(candidate: &Candidate, freedom: &Freedom) -> Vec<Move> {
         moves.extend((0..groups).map(|group| Move::Tensor(group, tensor)));
         tensor *= 2;
     }
-    moves.push(Move::Fit);
     moves
 }
 
@@ -115,7 +112,7 @@ impl Move {
             | Move::Tensor(group, _)
             | Move::Take(group)
             | Move::Leave(group) => group < groups,
-            Move::RepeatAll(_) | Move::Microbatches(_) | Move::Schedule(_) | Move::Cut | Move::Fit => true,
+            Move::RepeatAll(_) | Move::Microbatches(_) | Move::Schedule(_) | Move::Cut => true,
         }
     }
 
@@ -179,10 +176,6 @@ impl Move {
                 let spare: Vec<usize> = spare.take(tensor).collect();
                 to.groups[group].devices.extend(&spare);
                 (spare.len() == tensor).then_some(to)
-            }
-            Move::Fit => {
-                to.is_fitted ^= true;
-                (freedom.may_fit && to.groups.len() > 1).then_some(to)
             }
             Move::Leave(group) => {
                 let changed = &mut to.groups[group];

@@ -61,8 +61,22 @@ pub fn search(scorer: &mut Scorer<'_>, freedom: &Freedom, given: &[Candidate], e
         }
     }
     let best = best.map(|best| kicked(scorer, freedom, best, &mut spent, effort));
+    let best = best.map(|best| fitted(scorer, freedom, best));
     let fitting = data_parallel.filter(|(_, scored)| scored.fits());
+    let best = best.map(|mut best| {
+        // Replicas are alike but for their kind, so that their order may as well be that of the hosts.
+        best.0.groups.iter_mut().for_each(tidy);
+        best
+    });
     best.map(|best| Found { best, data_parallel: fitting })
+}
+
+/// Replicas in the order of their devices.
+fn tidy(group: &mut Group) {
+    let mut replicas: Vec<Vec<usize>> =
+        group.devices.chunks(group.tensor.max(1)).map(<[usize]>::to_vec).collect();
+    replicas.sort();
+    group.devices = replicas.concat();
 }
 
 fn sort(seeds: &mut [Judged]) {
@@ -192,8 +206,7 @@ fn improve(
                 false => None,
             };
             for changed in [Some(changed), recut].into_iter().flatten() {
-                let actions = (changed.cuts.len() * changed.microbatches * 3) as u64;
-                *spent += EACH + actions * if changed.is_fitted { FITTED } else { 1 };
+                *spent += EACH + (changed.cuts.len() * changed.microbatches * 3) as u64;
                 let Some(scored) = scorer.score(&changed) else { continue };
                 if scored.is_better_than(&best.1) {
                     best = (changed, scored);
@@ -239,11 +252,27 @@ fn kicked(
     best
 }
 
+/// The best plan with an order fitted to its parts, under whichever schedule, where that is better. Fitting takes as long as
+/// thousands of simulations, so that it is left to the end.
+fn fitted(scorer: &mut Scorer<'_>, freedom: &Freedom, best: Judged) -> Judged {
+    let mut found = best.clone();
+    for &schedule in &freedom.schedules {
+        let is_same = schedule.chunks() == best.0.schedule.chunks();
+        if !freedom.may_fit || best.0.groups.len() < 2 || !is_same {
+            continue;
+        }
+        let candidate = Candidate { schedule, is_fitted: true, ..best.0.clone() };
+        if let Some(scored) = scorer.score(&candidate)
+            && scored.is_better_than(&found.1)
+        {
+            found = (candidate, scored);
+        }
+    }
+    found
+}
+
 /// How often a search starts again from a changed best.
 const KICKS: usize = 200;
 
 /// What judging costs beside the actions, in their unit.
 const EACH: u64 = 100;
-
-/// What fitting an order costs, in simulations.
-const FITTED: u64 = 20;

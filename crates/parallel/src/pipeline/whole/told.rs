@@ -42,7 +42,7 @@ pub struct Plan {
 pub struct Stage {
     /// Parts of the network, more than one where stages are visited more than once.
     pub parts: Vec<Part>,
-    /// `host:number`, consecutive ones share layers where `tensor` is above 1.
+    /// `host:number` in order of their replicas; consecutive ones share layers where `tensor` is above 1.
     pub devices: Vec<String>,
     /// What they are.
     pub kinds: Vec<String>,
