@@ -100,12 +100,13 @@ fn row(case: &str, answer: &Answer<Plan>, cpu_ms: f64, tasks: usize, expected: O
     if let Some(one) = plan.one_device.as_ref().filter(|one| answer.objective > one.seconds) {
         misses.push(format!("it is longer than {} alone, which takes {}", one.device, one.seconds));
     }
+    let mut late = vec![];
     let limit_ms = if tasks >= LARGE { LARGE_MS } else { OTHER_MS };
     if cpu_ms > limit_ms && !cfg!(debug_assertions) {
-        misses.push(format!("it takes {cpu_ms:.1} ms, and {limit_ms} ms is the most"));
+        late.push(format!("it takes {cpu_ms:.1} ms, and {limit_ms} ms is the most"));
     }
     let anchor = optimum.map(|value| Anchor { who: "CP-SAT, proven", metric: "objective", value });
-    Row { case: case.into(), figures, anchor, misses, is_barred: true }
+    Row { case: case.into(), figures, anchor, misses, late, is_barred: true }
 }
 
 /// The reference rounds every time to 1e-5 of the length, so that a few of them add up to this.
@@ -153,5 +154,5 @@ fn all(mut gaps: Vec<f64>, overs: &[f64], graphs: &Graphs) -> Row {
     figures.extend(gaps.last().map(|&gap| ("gap_pct_max", gap)));
     let proven = gaps.iter().filter(|&&gap| gap < 1e-9).count();
     figures.push(("proven", proven as f64));
-    Row { case: "all".into(), figures, anchor: None, misses, is_barred: true }
+    Row { case: "all".into(), figures, misses, is_barred: true, ..Row::default() }
 }

@@ -72,7 +72,7 @@ impl<'a> Walk<'a> {
     fn new(problem: &'a Problem, bound: &'a Bound, start: Schedule, dice: &mut Dice) -> Self {
         let here = Candidate { order: start.order(problem), place: start.place.clone() };
         let length = start.length;
-        let mut moves = Moves::new(problem, Dice::new(dice.next()));
+        let mut moves = Moves::new(problem, Dice::new(dice.draw()));
         moves.begin(&here);
         Self { bound, draft: Draft::new(problem), moves, here, length, best: start }
     }
