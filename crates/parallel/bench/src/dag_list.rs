@@ -102,7 +102,7 @@ fn row(case: &str, answer: &Answer<Plan>, cpu_ms: f64, tasks: usize, expected: O
     }
     let mut late = vec![];
     let limit_ms = if tasks >= LARGE { LARGE_MS } else { OTHER_MS };
-    if cpu_ms > limit_ms && !cfg!(debug_assertions) {
+    if cpu_ms > limit_ms {
         late.push(format!("it takes {cpu_ms:.1} ms, and {limit_ms} ms is the most"));
     }
     let anchor = optimum.map(|value| Anchor { who: "CP-SAT, proven", metric: "objective", value });
