@@ -19,7 +19,6 @@
 mod check;
 mod file;
 mod hints;
-mod hostlist;
 mod labels;
 mod paths;
 mod slurm;
@@ -28,7 +27,6 @@ mod units;
 pub use check::Flaw;
 pub use file::read;
 pub use hints::{Found, Hints};
-pub use hostlist::expand;
 pub use labels::labels;
 pub use paths::Paths;
 pub use slurm::slurm;
@@ -37,7 +35,7 @@ pub use units::{bandwidth, latency, shown};
 use std::collections::BTreeMap;
 
 /// More hosts than any cluster has.
-pub const MOST_HOSTS: usize = 1 << 17;
+pub const MOST_HOSTS: usize = consort_types::file::hosts::MOST;
 /// More hosts than anybody measures in pairs: the table has a square of them.
 pub const MOST_MEASURED: usize = 4_096;
 /// More devices than one host has.

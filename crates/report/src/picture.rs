@@ -89,8 +89,8 @@ pub struct Stacks {
 
 /// The tone of what is marked: a bound, the slowest link.
 const MARK: usize = 1;
-/// The tone of what is only there to be followed by the eye.
-const QUIET: usize = 6;
+/// The tone of what is only there to be followed by the eye: grey, and not dashed as the mark is.
+const QUIET: usize = 30;
 
 /// How wide they are, and how large their text.
 const SIZE: Size = Size { class: "alone", width: 960, font: 12, marks: 10 };

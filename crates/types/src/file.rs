@@ -12,9 +12,11 @@
 //! | [`yaml`] | a tree in which every value knows its place |
 //! | [`json`] | the same tree from JSON |
 //! | [`value`] | single values: times, counts, memory, names |
+//! | [`hosts`] | lists of node names with brackets |
 //! | [`limits`] | how large anything may be |
 
 pub mod body;
+pub mod hosts;
 pub mod job;
 pub mod json;
 pub mod limits;

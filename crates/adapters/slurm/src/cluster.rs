@@ -173,7 +173,7 @@ pub fn notes(nodes: &[Node], found: &[Found]) -> Vec<String> {
     if !untyped.is_empty() {
         notes.push(format!(
             "{} has generic resources without a type, known by their name alone: give them a Type in gres.conf to tell models apart",
-            crate::names::compress(untyped)
+            consort_types::file::hosts::compress(untyped)
         ));
     }
     notes

@@ -10,7 +10,7 @@
 //! | `keeper` | the one thread that talks to Slurm |
 //! | `attempt`, [`ended`] | the state of one attempt, and what comes of it |
 //! | [`engine`] | how Slurm is reached: slurmrestd or the command-line tools |
-//! | [`shapes`], [`names`], [`gres`], [`topology`] | what Slurm writes, read |
+//! | [`shapes`], [`gres`], [`topology`] | what Slurm writes, read |
 //! | [`cluster`], [`census`] | nodes as the scheduler is to know them, and what is new about them |
 //! | [`layout`], [`submission`], [`script`] | from a placement to a job, and what it runs |
 //! | [`folder`] | what lies on disk for nodes to see |
@@ -31,7 +31,6 @@ pub mod folder;
 pub mod gres;
 mod keeper;
 pub mod layout;
-pub mod names;
 pub mod script;
 pub mod shapes;
 pub mod submission;

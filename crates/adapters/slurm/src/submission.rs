@@ -6,7 +6,7 @@
 //! Never: contains what a user wrote where something could read it as an option.
 
 use crate::gres::Gres;
-use crate::names;
+use consort_types::file::hosts;
 use std::path::PathBuf;
 
 /// A job.
@@ -64,7 +64,7 @@ impl Part {
 
     /// Its nodes as one list.
     pub fn nodelist(&self) -> String {
-        names::compress(self.nodes.iter().map(String::as_str))
+        hosts::compress(self.nodes.iter().map(String::as_str))
     }
 }
 

@@ -6,8 +6,8 @@
 //! one that is nowhere is alone.
 //! Never: guesses bandwidths.
 
-use crate::names;
 use consort_types::LevelSpec;
+use consort_types::file::hosts;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// More levels than anybody wires.
@@ -58,13 +58,13 @@ fn level(name: impl Into<String>) -> LevelSpec {
 
 /// The names of a list; all lists together have no more of them than a cluster has.
 fn members(list: &str, left: &mut usize) -> Result<Vec<String>, String> {
-    let all = names::expand(list)?;
+    let all = hosts::expand(list)?;
     *left = left.checked_sub(all.len()).ok_or("the topology has more nodes than any cluster")?;
     Ok(all)
 }
 
 fn blocks(lines: &[BTreeMap<String, &str>]) -> Result<Topology, String> {
-    let (mut paths, mut left) = (BTreeMap::new(), names::MOST);
+    let (mut paths, mut left) = (BTreeMap::new(), hosts::MOST);
     for line in lines {
         if let (Some(name), Some(nodes)) = (line.get("blockname"), line.get("nodes")) {
             for node in members(nodes, &mut left)? {
@@ -78,7 +78,7 @@ fn blocks(lines: &[BTreeMap<String, &str>]) -> Result<Topology, String> {
 fn switches(lines: &[BTreeMap<String, &str>]) -> Result<Topology, String> {
     let mut parent: BTreeMap<String, String> = BTreeMap::new();
     let mut leaf: BTreeMap<String, String> = BTreeMap::new();
-    let mut left = names::MOST;
+    let mut left = hosts::MOST;
     for line in lines {
         let Some(&name) = line.get("switchname") else { continue };
         match (line.get("switches"), line.get("nodes")) {

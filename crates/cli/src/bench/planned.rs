@@ -102,7 +102,7 @@ fn figure(value: f64) -> String {
     let size = value.abs();
     match value {
         _ if value == 0.0 => "0".into(),
-        _ if size >= 1e9 || size < 1e-4 => format!("{value:.4e}"),
+        _ if !(1e-4..1e9).contains(&size) => format!("{value:.4e}"),
         _ if size >= 1000.0 => decimal(value, 0),
         _ if size >= 10.0 => decimal(value, 2),
         _ => decimal(value, 5),

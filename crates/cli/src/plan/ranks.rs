@@ -11,6 +11,7 @@ use consort_parallel::ranks::export::{Form, write};
 use consort_parallel::ranks::{Plan, Wish, plan};
 use consort_parallel::{Answer, fabric::MOST_DEVICES};
 use consort_report::picture;
+use consort_types::file::hosts;
 use consort_types::file::read_error::{InFile, ReadError};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -134,8 +135,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 /// The fabric that the files and flags describe.
 fn found(args: &Args) -> Result<Found, Failure> {
     let hosts =
-        args.hosts.as_deref().map(fabric::expand).transpose().map_err(|expected| {
-            Failure::request("--hosts cannot be read", format_args!("write {expected}"))
+        args.hosts.as_deref().map(hosts::expand).transpose().map_err(|told| {
+            Failure::request(format_args!("--hosts: {told}"), "write it like n[1-4],login")
         })?;
     let Source { topology, slurm, labels } = &args.source;
     if let Some(path) = topology {

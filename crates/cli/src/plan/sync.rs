@@ -1,17 +1,172 @@
-//! `consort plan sync`.
+//! `consort plan sync`: how often to exchange gradients, and in what form.
+
+pub mod flags;
+mod said;
 
 use crate::failure::Failure;
-use crate::plan::shown::Shown;
+use crate::inputs::malformed;
+use crate::plan::shown::{Shown, read};
+use crate::screen::print;
+use consort_parallel::Answer;
+use consort_parallel::fabric::Link;
+use consort_parallel::straggler::{self, Prices, Verdict, Watched, Worker};
+use consort_parallel::sync::{self, Plan, Situation, local::Loss};
+use consort_types::file::read_error::InFile;
+use serde::Serialize;
+use std::path::PathBuf;
 
-/// Plan
+const EXAMPLES: &str = "\
+Examples:
+  consort plan sync --workers 16 --compute 120ms --gradients 400MB --bandwidth 10Gb/s
+  consort plan sync --workers 64 --compute 300ms --gradients 2.6GB --bandwidth 400Gb/s --spread 10%
+  consort plan sync --times times.csv --gradients 400MB --bandwidth 25Gb/s --spares 1
+  consort plan sync --workers 16 --compute 120ms --gradients 400MB --bandwidth 1Gb/s --as torch
+
+A table of times has a column for each worker and a row for each round, or the columns worker, own_s and, where known, round,
+communication_s, temperature_c, clock and throttled. Own time is that without waiting for others.";
+
+/// How often to exchange gradients, and in what form; who holds up the others
 #[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
+    /// How many exchange; by default those of --times
+    #[arg(long, value_parser = flags::whole::<u32>)]
+    workers: Option<u32>,
+    /// Forward and backward of one round, without waiting; by default the mean of --times
+    #[arg(long, value_name = "TIME", value_parser = flags::time)]
+    compute: Option<f64>,
+    /// The backward part of it; by default two thirds
+    #[arg(long, value_name = "TIME", value_parser = flags::time)]
+    backward: Option<f64>,
+    /// All gradients, at four bytes for each entry: 400MB
+    #[arg(long, value_name = "SIZE", value_parser = flags::size)]
+    gradients: u64,
+    /// Rows and columns of gradients, and how many there are of them: 1024x4096x24; may be given again
+    #[arg(long, value_name = "ROWSxCOLUMNS[xCOUNT]", value_parser = flags::shape)]
+    shape: Vec<(u64, u64, u32)>,
+    /// Between any two workers: 10Gb/s, 50GB/s
+    #[arg(long, value_name = "SPEED", value_parser = flags::speed)]
+    bandwidth: f64,
+    /// Before the first byte arrives
+    #[arg(long, value_name = "TIME", value_parser = flags::time, default_value = "20us")]
+    latency: f64,
+    /// Parameter servers that could be used
+    #[arg(long, default_value_t = 0, value_parser = flags::whole::<u32>)]
+    servers: u32,
+    /// How much the time of a worker varies from round to round: 10%
+    #[arg(long, value_name = "PART", value_parser = flags::part)]
+    spread: Option<f64>,
+    /// A CSV table of own times of workers; also says who holds up the others
+    #[arg(long, value_name = "FILE")]
+    times: Option<PathBuf>,
+    /// The gradient noise scale over the global batch, if measured
+    #[arg(long, value_name = "RATIO", value_parser = flags::ratio)]
+    noise_scale: Option<f64>,
+    /// Loss at the start and now, for the number of local rounds: 2.3,0.6
+    #[arg(long, value_name = "FIRST,NOW", value_parser = flags::two)]
+    loss: Option<(f64, f64)>,
+    /// Local rounds at the start, beside --loss
+    #[arg(long, value_name = "ROUNDS", default_value_t = 16, value_parser = flags::whole::<u64>)]
+    first_rounds: u64,
+    /// What a way was measured to lose: powersgd-4=0.6; may be given again
+    #[arg(long, value_name = "WAY=ERROR", value_parser = flags::measured)]
+    error: Vec<(String, f64)>,
+    /// How fast a device goes over all its gradients once
+    #[arg(long, value_name = "SPEED", value_parser = flags::speed, default_value = "500GB/s")]
+    coding: f64,
+    /// Rounds that are still to come, beside --times
+    #[arg(long, value_name = "ROUNDS", default_value_t = 10_000, value_parser = flags::whole::<u64>)]
+    rounds_left: u64,
+    /// Nodes that stand by, beside --times
+    #[arg(long, default_value_t = 0, value_parser = flags::whole::<u32>)]
+    spares: u32,
+    /// Show every option, and not only the best of each kind
+    #[arg(long)]
+    all: bool,
+    /// Print the way in the words of a framework
+    #[arg(long = "as", value_enum, value_name = "FORM")]
+    form: Option<Form>,
     #[command(flatten)]
     shown: Shown,
 }
 
+/// Frameworks.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Form {
+    /// PyTorch
+    Torch,
+}
+
+/// The plan, and who holds up the others where times were given.
+#[derive(Serialize)]
+struct Both {
+    #[serde(flatten)]
+    plan: Plan,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stragglers: Option<Answer<Verdict>>,
+}
+
 /// The command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let _ = &args.shown;
-    Err(Failure::request("plan sync is not there yet", "wait"))
+    args.shown.check()?;
+    let workers = match &args.times {
+        Some(path) => {
+            straggler::read(&read(path)?).in_file(&path.display().to_string()).map_err(malformed)?
+        }
+        None => vec![],
+    };
+    let situation = situation(args, &workers)?;
+    let answer = sync::plan(&situation).map_err(|refusal| Failure::Request(refusal.to_string()))?;
+    let stragglers = match &args.times {
+        Some(path) => Some(
+            judge(args, workers)
+                .map_err(|refusal| Failure::Request(format!("{}: {refusal}", path.display())))?,
+        ),
+        None => None,
+    };
+    if let Some(Form::Torch) = args.form {
+        let option = answer.plan.options.iter().find(|option| option.option == answer.plan.chosen);
+        return print(&(said::comment(&answer.plan, option) + &sync::torch(answer.plan.way)));
+    }
+    let both = answer.map(|plan| Both { plan, stragglers });
+    args.shown.show("sync", &both, |screen| said::text(screen, &both, args.all), || said::drawn(&both))
+}
+
+fn situation(args: &Args, workers: &[Worker]) -> Result<Situation, Failure> {
+    let times: Vec<f64> = workers.iter().flat_map(|worker| worker.own_s.iter().copied().flatten()).collect();
+    let mean = (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64);
+    let count = args.workers.or((!workers.is_empty()).then_some(workers.len() as u32));
+    let missing = |what: &str, like: &str| {
+        Failure::request(
+            format_args!("nobody said {what}"),
+            format_args!("add {like}, or a table with --times"),
+        )
+    };
+    let count = count.ok_or_else(|| missing("how many workers there are", "--workers, like --workers 16"))?;
+    let compute = args.compute.or(mean);
+    let compute =
+        compute.ok_or_else(|| missing("how long a round takes", "--compute, like --compute 120ms"))?;
+    let link = Link { bandwidth: args.bandwidth, latency_s: args.latency };
+    let backward = args.backward.unwrap_or(compute * 2.0 / 3.0);
+    let mut situation = Situation::new(count, compute, backward, args.gradients as f64, link);
+    situation.shapes = args
+        .shape
+        .iter()
+        .flat_map(|&(rows, columns, count)| std::iter::repeat_n((rows, columns), count as usize))
+        .collect();
+    situation.servers = args.servers;
+    situation.spread = args.spread.unwrap_or(0.0);
+    // Where a spread is given, it stands for what was measured.
+    situation.times = if args.spread.is_none() { times } else { vec![] };
+    situation.noise = args.noise_scale;
+    situation.coding = args.coding;
+    situation.measured = args.error.clone();
+    situation.loss =
+        args.loss.map(|(first, now)| Loss { first, now, first_rounds: args.first_rounds, rate: 1.0 });
+    Ok(situation)
+}
+
+fn judge(args: &Args, workers: Vec<Worker>) -> Result<Answer<Verdict>, straggler::Refusal> {
+    let prices = Prices { spares: args.spares, ..Prices::default() };
+    straggler::judge(&Watched { workers, rounds_left: args.rounds_left, prices })
 }

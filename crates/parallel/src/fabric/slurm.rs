@@ -7,10 +7,11 @@
 //! left aside, and so is everything that `topology.yaml` says beyond switches, blocks and their nodes.
 
 use super::hints::{Sighted, built, wanted};
-use super::{Flaw, Found, Hints, MOST_HOSTS, expand};
+use super::{Flaw, Found, Hints, MOST_HOSTS};
+use consort_types::file::hosts::expand;
+use consort_types::file::limits;
 use consort_types::file::read_error::{Place, ReadError};
 use consort_types::file::yaml::{self, Node, Value};
-use consort_types::file::{limits, value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What the lines say, whatever their form.
@@ -125,14 +126,12 @@ impl Wiring {
         below: Option<&str>,
         place: Place,
     ) -> Result<(), ReadError> {
-        let read = |what: &str, list: &str| {
-            expand(list).map_err(|expected| place.fail(value::complaint(what, list, &expected)))
-        };
+        let read = |list: &str| expand(list).map_err(|told| place.fail(told));
         let twice = |what: &str, who: &str, one: &str, other: &str| {
             Err(place.fail(format!("{what} {who} is below {one} and below {other}; name it once")))
         };
         if let Some(below) = below {
-            for switch in read("Switches", below)? {
+            for switch in read(below)? {
                 match self.above.insert(switch.clone(), name.into()) {
                     Some(known) if known != name => return twice("switch", &switch, &known, name),
                     _ => {}
@@ -140,7 +139,7 @@ impl Wiring {
             }
         } else if let Some(nodes) = nodes {
             // What is printed of a switch above others lists all nodes below it, too: those lines are not for us.
-            self.hosts.extend(read("Nodes", nodes)?.into_iter().map(|node| (node, name.to_string())));
+            self.hosts.extend(read(nodes)?.into_iter().map(|node| (node, name.to_string())));
         }
         if self.hosts.len().max(self.above.len()) > MOST_HOSTS {
             return Err(Flaw::TooManyHosts(self.hosts.len().max(self.above.len()), MOST_HOSTS).into());

@@ -54,7 +54,7 @@ pub fn ring(picture: &Ring) -> String {
             let at = place(index, RADIUS + 18.0);
             let side = match at.0 - super::WIDTH / 2 {
                 -8..=8 => HPos::Center,
-                ..0 => HPos::Right,
+                ..-8 => HPos::Right,
                 _ => HPos::Left,
             };
             let style = text.pos(Pos::new(side, VPos::Center));

@@ -8,9 +8,9 @@ mod body;
 mod socket;
 
 use super::{About, Engine, Trouble, unusable};
-use crate::names;
 use crate::shapes::{Answer, Job, Node};
 use crate::submission::Submission;
+use consort_types::file::hosts;
 use socket::Socket;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -304,7 +304,7 @@ impl Engine for Rest {
         if self.version == 36 {
             // The oldest version tells of partitions what the others tell of nodes.
             for partition in self.ask("GET", "partitions/", None)?.partitions.unwrap_or_default() {
-                let members = names::expand(&partition.nodes).map_err(Trouble::Away)?;
+                let members = hosts::expand(&partition.nodes).map_err(Trouble::Away)?;
                 let members: BTreeSet<String> = members.into_iter().collect();
                 for node in nodes.iter_mut().filter(|node| members.contains(&node.name)) {
                     node.partitions.push(partition.name.clone());

@@ -8,9 +8,10 @@ mod served;
 use consort_slurm::cluster::{self, Condition, Found, Reading};
 use consort_slurm::engine::rest::{Place, Rest, Token};
 use consort_slurm::engine::{Engine, Trouble};
+use consort_slurm::gres;
 use consort_slurm::shapes::{Answer, Complaint, Job, Node};
 use consort_slurm::submission::{Part, Submission};
-use consort_slurm::{gres, names};
+use consort_types::file::hosts;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -272,7 +273,7 @@ fn partitions_are_named() {
         assert_eq!(rest.partitions().unwrap(), ["main"], "v0.0.{version}");
         let told = answer(version, "partitions").partitions.unwrap_or_default();
         if is_old(version) {
-            assert_eq!(names::expand(&told[0].nodes).unwrap(), site(version).0, "v0.0.{version}");
+            assert_eq!(hosts::expand(&told[0].nodes).unwrap(), site(version).0, "v0.0.{version}");
         }
     }
 }

@@ -84,13 +84,13 @@ pub fn speed(schedule: Schedule) -> Row {
     }
     let (makespan_s, cpu_ms) = best.unwrap_or_default();
     let bar_ms = BAR_MS * schedule.chunks() as f64;
-    let misses = match cpu_ms > bar_ms {
+    let late = match cpu_ms > bar_ms {
         true => vec![format!("playing takes {cpu_ms:.2} ms, the bar is {bar_ms} ms")],
         false => vec![],
     };
     Row {
         figures: figures(makespan_s, bound_within(schedule, &pipe).0, cpu_ms),
-        misses,
+        late,
         is_barred: true,
         ..Row::default()
     }

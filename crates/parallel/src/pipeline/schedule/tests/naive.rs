@@ -3,6 +3,9 @@
 
 use super::super::{Action, Pipe, Work};
 
+/// A device, and a place in its order.
+type Spot = (usize, usize);
+
 type Key = (usize, usize, usize);
 
 fn key(action: &Action) -> Key {
@@ -50,7 +53,8 @@ fn length(orders: &[Vec<Action>], pipe: &Pipe, action: &Action) -> f64 {
 
 /// Start and end of every action, and the makespan. The orders must not block themselves.
 pub fn relax(orders: &[Vec<Action>], pipe: &Pipe) -> (Vec<Vec<(f64, f64)>>, f64) {
-    let mut rules: Vec<((usize, usize), (usize, usize), f64)> = vec![];
+    // Before, after, and the delay between them; each a device and a place in its order.
+    let mut rules = Vec::<(Spot, Spot, f64)>::new();
     let mut lengths: Vec<Vec<f64>> = vec![];
     for (device, list) in orders.iter().enumerate() {
         lengths.push(list.iter().map(|action| length(orders, pipe, action)).collect());

@@ -1,4 +1,4 @@
-//! Lists of node names as Slurm prints them: `n[1-3,07-10]x[0-1],login`.
+//! Lists of node names as Slurm prints them and people write them: `n[1-3,07-10]x[0-1],login`.
 //!
 //! For: reading them, and writing them as short as Slurm does.
 //! Promises: leading zeros are kept; the order is Slurm's, the last bracket counts fastest. What is not such a list is
@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 /// More names than any cluster has.
-pub(crate) const MOST: usize = 1 << 17;
+pub const MOST: usize = 1 << 17;
 /// Letters of a name: no host has more.
 const LONGEST: usize = 255;
 /// Digits of a number.
@@ -36,7 +36,7 @@ fn parts(list: &str) -> Result<Vec<&str>, String> {
             '[' => inside = true,
             ']' => inside = false,
             ',' if !inside => {
-                parts.push(&list[from..at]);
+                parts.push(list[from..at].trim());
                 from = at + 1;
             }
             _ => {}
@@ -45,9 +45,13 @@ fn parts(list: &str) -> Result<Vec<&str>, String> {
     if inside {
         return Err(unreadable(list, "a bracket is not closed"));
     }
-    parts.push(&list[from..]);
+    parts.push(list[from..].trim());
     parts.retain(|part| !part.is_empty());
-    Ok(parts)
+    match parts.iter().any(|part| part.contains(|letter: char| letter.is_whitespace() || letter.is_control()))
+    {
+        true => Err(unreadable(list, "a name has a space in it")),
+        false => Ok(parts),
+    }
 }
 
 fn expand_one(list: &str, pattern: &str) -> Result<Vec<String>, String> {
@@ -186,6 +190,7 @@ mod tests {
         assert_eq!(expanded(""), "");
         assert_eq!(expanded("login"), "login");
         assert_eq!(expanded("a,b"), "a b");
+        assert_eq!(expanded(" a, b ,"), "a b");
         assert_eq!(expanded("n[1-3]"), "n1 n2 n3");
         assert_eq!(expanded("n[1,3,5-6]"), "n1 n3 n5 n6");
         assert_eq!(expanded("n[08-11]"), "n08 n09 n10 n11");
@@ -202,6 +207,7 @@ mod tests {
     #[test]
     fn what_is_no_list_is_told() {
         for bad in [
+            "a b",
             "n[1-",
             "n1]",
             "n[[1]]",
