@@ -21,6 +21,7 @@ pub use ring::ring;
 pub use stacks::stacks;
 
 use crate::chart::{Area, DRAWN, Size, width_of};
+use crate::numbers::brief;
 use crate::paper::{INK, Paper, SOFT, tone};
 use plotters::prelude::*;
 use plotters_backend::text_anchor::{HPos, Pos, VPos};
@@ -109,9 +110,11 @@ struct Sheet {
 }
 
 impl Sheet {
-    /// A sheet whose picture has so much height.
-    fn new(title: &str, legend: &[String], height: i32) -> Self {
-        let rows = legend_rows(legend);
+    /// A sheet whose picture has so much height. What is marked in it is the last entry of the legend.
+    fn new(title: &str, legend: &[String], mark: Option<&(f64, String)>, height: i32) -> Self {
+        let mark = mark.map(|(seconds, what)| format!("{what} {}", brief(*seconds)));
+        let entries: Vec<String> = legend.iter().chain(&mark).cloned().collect();
+        let rows = legend_rows(&entries);
         let top = TITLE + rows.last().map_or(0, |entry| entry.1 + LINE);
         let paper = Paper::new(SIZE.width, (top + height) as u32);
         let whole = paper.clone().into_drawing_area();
@@ -120,9 +123,13 @@ impl Sheet {
         whole.draw(&Text::new(title, (MARGIN, 22), text)).expect(DRAWN);
         let words = ("sans-serif", SIZE.font).into_font().color(&SOFT);
         let words = words.pos(Pos::new(HPos::Left, VPos::Center));
-        for (index, (name, (x, y))) in legend.iter().zip(rows).enumerate() {
+        for (index, (name, (x, y))) in entries.iter().zip(rows).enumerate() {
             let (y, middle) = (TITLE + y, TITLE + y + 6);
-            whole.draw(&Rectangle::new([(x, y), (x + 14, y + 12)], tone(index).filled())).expect(DRAWN);
+            match index < legend.len() {
+                true => whole.draw(&Rectangle::new([(x, y), (x + 14, y + 12)], tone(index).filled())),
+                false => whole.draw(&PathElement::new(vec![(x, middle), (x + 14, middle)], tone(MARK))),
+            }
+            .expect(DRAWN);
             whole.draw(&Text::new(name.clone(), (x + 20, middle), words.clone())).expect(DRAWN);
         }
         let (_, area) = whole.split_vertically(top);

@@ -129,7 +129,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return print(&(said::comment(&answer.plan, option) + &sync::torch(answer.plan.way)));
     }
     let both = answer.map(|plan| Both { plan, stragglers });
-    args.shown.show("sync", &both, |screen| said::text(screen, &both, args.all), || said::drawn(&both))
+    args.shown.show(
+        "sync",
+        &both,
+        |screen| said::text(screen, &both, args.all),
+        || said::drawn(&both, args.all),
+    )
 }
 
 fn situation(args: &Args, workers: &[Worker]) -> Result<Situation, Failure> {

@@ -13,7 +13,7 @@ const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
 /// Draws it.
 pub fn curves(picture: &Curves) -> String {
     let names: Vec<String> = picture.lines.iter().map(|line| line.0.clone()).collect();
-    let sheet = Sheet::new(&picture.title, &names, HEIGHT);
+    let sheet = Sheet::new(&picture.title, &names, None, HEIGHT);
     let points =
         || picture.lines.iter().flat_map(|line| &line.1).filter(|point| point.0 > 0.0 && point.1 > 0.0);
     let range = |of: fn(&(f64, f64)) -> f64| {

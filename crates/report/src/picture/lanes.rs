@@ -25,7 +25,7 @@ pub fn lanes(picture: &Lanes) -> String {
     if picture.lanes.len() > shown {
         title += &format!(" (the first {shown} of {})", picture.lanes.len());
     }
-    let sheet = Sheet::new(&title, &picture.groups, shown as i32 * height + 42);
+    let sheet = Sheet::new(&title, &picture.groups, picture.mark.as_ref(), shown as i32 * height + 42);
     let named = |name: &str| shortened(name, NAME);
     let left = picture.lanes.iter().take(shown).map(|lane| width_of(&named(&lane.name), SIZE.font)).max();
     let left = left.unwrap_or(0).clamp(40, 300) as i32 + MARGIN;
@@ -67,9 +67,6 @@ pub fn lanes(picture: &Lanes) -> String {
         sheet.paper.about(format!("{what}: {}", brief(*time)));
         let down = vec![(*time, 0.0), (*time, shown as f64)];
         plot.draw_series([PathElement::new(down, tone(super::MARK))]).expect(DRAWN);
-        let text = format!("{what} {}", brief(*time));
-        let text = Text::new(text, (*time - 4.0 * pixel_s, shown as f64 - 0.5), beside.clone());
-        plot.draw_series([text]).expect(DRAWN);
     }
     drop(plot);
     let about = format!("{} lanes over {}", picture.lanes.len(), brief(length));

@@ -1,4 +1,4 @@
-//! Members in a circle, each joined to the next: thick lines are fast, and the slowest is marked.
+//! Members in a circle, each joined to the next: the slowest link is marked.
 
 use super::{Ring, SIZE, Sheet};
 use crate::chart::DRAWN;
@@ -22,7 +22,7 @@ pub fn ring(picture: &Ring) -> String {
     let group = |name: &str| domains.iter().position(|domain| domain == name).unwrap_or(0);
     // A legend of a hundred leaves says nothing.
     let legend = if (2..=24).contains(&domains.len()) { &domains[..] } else { &[] };
-    let sheet = Sheet::new(&picture.title, legend, HEIGHT);
+    let sheet = Sheet::new(&picture.title, legend, None, HEIGHT);
     let count = picture.members.len().max(1);
     let place = |index: usize, radius: f64| {
         let angle = TAU * (index % count) as f64 / count as f64 - TAU / 4.0;

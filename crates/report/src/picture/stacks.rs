@@ -20,7 +20,7 @@ pub fn stacks(picture: &Stacks) -> String {
     let longest = picture.bars.iter().map(|bar| sum(&bar.1));
     let length = longest.chain(picture.mark.as_ref().map(|mark| mark.0)).fold(0.0, f64::max);
     let length = length.max(f64::MIN_POSITIVE);
-    let sheet = Sheet::new(&picture.title, &picture.groups, shown as i32 * ROW + 42);
+    let sheet = Sheet::new(&picture.title, &picture.groups, picture.mark.as_ref(), shown as i32 * ROW + 42);
     let named = |name: &str| shortened(name, 30);
     let left = picture.bars.iter().take(shown).map(|bar| width_of(&named(&bar.0), SIZE.font)).max();
     let left = left.unwrap_or(0).clamp(40, 280) as i32 + MARGIN;

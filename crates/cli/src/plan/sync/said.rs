@@ -174,7 +174,7 @@ fn class(found: &Finding) -> String {
 }
 
 /// What each way spends its time on.
-pub fn drawn(both: &Answer<Both>) -> String {
+pub fn drawn(both: &Answer<Both>, all: bool) -> String {
     let bar = |option: &Scored| {
         // Whoever does not wait for the slowest may be done before an average round is.
         let compute = option.compute_s + option.wait_s.min(0.0);
@@ -183,9 +183,16 @@ pub fn drawn(both: &Answer<Both>) -> String {
         let parts = parts.into_iter().chain([lost.max(0.0)]).enumerate().collect();
         (option.option.clone(), parts)
     };
+    // A way that takes many times as long would leave the others no width.
+    let dense_s = both.plan.plan.options.first().map_or(0.0, |option| option.time_s);
+    let widest_s = if all { f64::INFINITY } else { 3.0 * dense_s };
     picture::stacks(&Stacks {
         title: "Time for a round's progress, by way of exchange".into(),
-        bars: both.plan.plan.options.iter().map(bar).collect(),
+        bars: listed(&both.plan.plan, all)
+            .into_iter()
+            .filter(|option| option.time_s < widest_s)
+            .map(bar)
+            .collect(),
         groups: ["compute", "coding", "exchange", "waiting", "less progress"].map(String::from).to_vec(),
         mark: Some((both.bound, "bound".into())),
     })
