@@ -3,6 +3,7 @@
 mod bench;
 mod compare;
 mod live;
+mod plan;
 mod requests;
 mod scenario;
 mod simulate;

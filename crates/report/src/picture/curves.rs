@@ -20,7 +20,11 @@ pub fn curves(picture: &Curves) -> String {
         let least = points().map(of).fold(f64::INFINITY, f64::min);
         let most = points().map(of).fold(0.0, f64::max);
         // A range must have a width, whatever is in it.
-        if most > least { (least, most) } else { (0.5, 2.0) }
+        match most > least {
+            true => (least, most),
+            false if most > 0.0 => (most / 2.0, most * 2.0),
+            false => (0.5, 2.0),
+        }
     };
     let ((small, large), (quick, slow)) = (range(|point| point.0), range(|point| point.1));
     let times = axis::multiples(quick, slow, 10);
@@ -40,6 +44,11 @@ pub fn curves(picture: &Curves) -> String {
             .filter(|point| point.0 > 0.0 && point.1 > 0.0)
             .map(|point| (point.0.log2(), point.1.log10()))
             .collect();
+        // A single point is a short line.
+        let points = match points[..] {
+            [(x, y)] => vec![(x - 0.1, y), (x + 0.1, y)],
+            _ => points,
+        };
         sheet.paper.about(name.clone());
         plot.draw_series(LineSeries::new(points, tone(index))).expect(DRAWN);
     }

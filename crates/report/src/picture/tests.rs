@@ -56,6 +56,9 @@ fn parts_and_curves_say_their_names() {
         lines: vec![("ring".into(), vec![(1024.0, 1e-5), (1e6, 1e-3)])],
     });
     assert!(svg.contains("<title>ring</title>") && svg.contains("16 KiB"), "{svg}");
+    let one = vec![("tree".into(), vec![(1e6, 1e-3)]), ("ring".into(), vec![(1e6, 2e-3)])];
+    let svg = curves(&Curves { title: "time".into(), lines: one });
+    assert!(svg.contains("<title>tree</title>") && svg.contains("<title>ring</title>"), "{svg}");
 }
 
 #[test]
