@@ -135,11 +135,13 @@ fn what_cannot_be_planned_is_refused_in_a_sentence() {
     folder.run("plan ranks --topology bad.yaml").refused(2, &["bad.yaml"]);
     folder.run("plan ranks --topology fabric.yaml --tensor 3").refused(2, &["3"]);
     folder.run("plan ranks --topology fabric.yaml --pipeline 5").refused(2, &["5"]);
-    folder.run("plan collective --ranks 1 --bandwidth 1GB/s --latency 1us").refused(2, &["1"]);
+    folder.run("plan collective --ranks 1 --bandwidth 1GB/s --latency 1us").refused(2, &["only one rank"]);
     folder.run("plan split --batch 2 --device a:sample=1ms,count=3 --idle never").refused(2, &["2", "3"]);
     folder.run("plan split --batch 9 --device a:sample=1ms,max=4").refused(2, &["9"]);
     folder.run("plan split --batch 9 --device a:sample=-1ms").refused(2, &["-1ms"]);
-    folder.run("plan sync --workers 16 --compute 0ms --gradients 1MB --bandwidth 1GB/s").refused(2, &["0ms"]);
+    folder
+        .run("plan sync --workers 16 --compute 0ms --gradients 1MB --bandwidth 1GB/s")
+        .refused(2, &["the compute time is 0"]);
     for command in ["dag", "pipeline", "ranks --topology", "collective --topology", "split"] {
         folder.write("empty", "");
         folder
