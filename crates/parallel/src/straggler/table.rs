@@ -24,10 +24,14 @@ pub fn read(text: &str) -> Result<Vec<Worker>, ReadError> {
     };
     let names: Vec<&str> = head.trim_start_matches('\u{feff}').split(',').map(str::trim).collect();
     let rows = lines.map(|(number, line)| (number as u64 + 1, line.split(',').map(str::trim).collect()));
-    match names.contains(&"worker") {
-        true => long(&names, rows),
-        false => wide(&names, rows),
+    let (workers, expected) = match names.contains(&"worker") {
+        true => (long(&names, rows)?, "one for each worker and round"),
+        false => (wide(&names, rows)?, "one for each round"),
+    };
+    if workers.iter().all(|worker| worker.own_s.is_empty()) {
+        return Err(ReadError::whole("", format!("has no rows below its first line, expected {expected}")));
     }
+    Ok(workers)
 }
 
 type Cells<'a> = (u64, Vec<&'a str>);
@@ -182,6 +186,8 @@ mod tests {
     fn what_is_wrong_is_said_with_its_line() {
         for (text, said) in [
             ("", "is empty"),
+            ("a,b\n\n", "has no rows below its first line, expected one for each round"),
+            ("worker,own_s\n", "has no rows below its first line, expected one for each worker and round"),
             ("a,b\n1\n", ":2: has 1 cells, expected 2"),
             ("a,a\n1,1\n", ":1: `a` is there twice"),
             ("a\nx\n", ":2: `a` is `x`, expected a number of seconds"),
