@@ -77,7 +77,7 @@ pub fn orders(times: Times<'_>, workers: u32) -> Result<Vec<f64>, Refusal> {
         return Err(Refusal::NoWorkers);
     }
     if workers as usize > MOST_WORKERS {
-        return Err(Refusal::TooMany { workers: workers as usize, values: 0 });
+        return Err(Refusal::Crowd { workers });
     }
     let sound = |what, value: f64| match (0.0..1e15).contains(&value) {
         true => Ok(()),

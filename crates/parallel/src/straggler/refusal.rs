@@ -15,6 +15,11 @@ pub enum Refusal {
         /// How many values of them.
         values: usize,
     },
+    /// More than a round is planned for.
+    Crowd {
+        /// How many workers.
+        workers: u32,
+    },
     /// Not a single time.
     NothingMeasured,
     /// A time that no worker has.
@@ -51,6 +56,9 @@ impl fmt::Display for Refusal {
                 "{values} times of {workers} workers are too many; give at most {MOST_VALUES} of {MOST_WORKERS}, \
                  the latest"
             ),
+            Refusal::Crowd { workers } => {
+                write!(f, "{workers} workers are too many; plan for at most {MOST_WORKERS}")
+            }
             Refusal::NothingMeasured => write!(f, "no worker has a single time; measure a few rounds first"),
             Refusal::Time { worker, value } => {
                 write!(f, "a time of {worker} is {value}; give seconds that are not negative, or nothing")
