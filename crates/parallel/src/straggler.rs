@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`judge`] | findings, and every action with cost and value |
 //! | [`backup`] | rounds that do not wait for the last few |
+//! | [`habits`] | what stays of times, and what varies |
 //! | [`saving`] | how often to save the state |
 //! | [`read`] | times of workers from a CSV table |
 //!
@@ -18,6 +19,7 @@
 
 pub mod backup;
 mod classify;
+mod habits;
 mod judge;
 mod pace;
 mod refusal;
@@ -26,6 +28,7 @@ pub mod saving;
 mod table;
 
 pub use classify::{Class, Finding};
+pub use habits::{Habits, habits};
 pub use judge::{Action, Choice, Verdict, judge};
 pub use refusal::Refusal;
 pub use table::read;

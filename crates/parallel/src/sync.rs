@@ -55,7 +55,8 @@ pub struct Situation {
     pub servers: u32,
     /// How much the time of a worker varies from round to round: standard deviation over mean.
     pub spread: f64,
-    /// Own times of workers as they were measured; where there are some, they stand for `spread`.
+    /// How times of one worker varied, on any scale; where there are some, they stand for `spread`. What differs between
+    /// workers for good belongs into `compute_s`: see [`habits`](crate::straggler::habits).
     pub times: Vec<f64>,
     /// The gradient noise scale over the global batch, where it was measured.
     pub noise: Option<f64>,

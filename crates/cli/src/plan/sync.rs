@@ -32,7 +32,7 @@ pub struct Args {
     /// How many exchange; by default those of --times
     #[arg(long, value_parser = flags::whole::<u32>)]
     workers: Option<u32>,
-    /// Forward and backward of one round, without waiting; by default the mean of --times
+    /// Forward and backward of one round, without waiting; by default the mean of the slowest of --times
     #[arg(long, value_name = "TIME", value_parser = flags::time)]
     compute: Option<f64>,
     /// The backward part of it; by default two thirds
@@ -53,7 +53,7 @@ pub struct Args {
     /// Parameter servers that could be used
     #[arg(long, default_value_t = 0, value_parser = flags::whole::<u32>)]
     servers: u32,
-    /// How much the time of a worker varies from round to round: 10%
+    /// How much the time of a worker varies from round to round: 10%; by default as in --times
     #[arg(long, value_name = "PART", value_parser = flags::part)]
     spread: Option<f64>,
     /// A CSV table of own times of workers; also says who holds up the others
@@ -116,7 +116,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         None => vec![],
     };
     let situation = situation(args, &workers)?;
-    let answer = sync::plan(&situation).map_err(|refusal| Failure::Request(refusal.to_string()))?;
+    let mut answer = sync::plan(&situation).map_err(|refusal| Failure::Request(refusal.to_string()))?;
+    if args.times.is_some() {
+        // The table of workers stands above what was assumed.
+        let sentence =
+            "workers stay as fast as they were; what moving or rebalancing would gain is told above";
+        answer.assumed.insert(0, sentence.into());
+    }
     let stragglers = match &args.times {
         Some(path) => Some(
             judge(args, workers)
@@ -138,8 +144,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 fn situation(args: &Args, workers: &[Worker]) -> Result<Situation, Failure> {
-    let times: Vec<f64> = workers.iter().flat_map(|worker| worker.own_s.iter().copied().flatten()).collect();
-    let mean = (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64);
+    let habits = straggler::habits(workers);
+    if let (Some(path), None) = (&args.times, &habits) {
+        return Err(Failure::Request(format!("{}: {}", path.display(), straggler::Refusal::NothingMeasured)));
+    }
+    let slowest_s = habits.as_ref().map(|habits| habits.slowest_s);
     let count = args.workers.or((!workers.is_empty()).then_some(workers.len() as u32));
     let missing = |what: &str, like: &str| {
         Failure::request(
@@ -148,7 +157,7 @@ fn situation(args: &Args, workers: &[Worker]) -> Result<Situation, Failure> {
         )
     };
     let count = count.ok_or_else(|| missing("how many workers there are", "--workers, like --workers 16"))?;
-    let compute = args.compute.or(mean);
+    let compute = args.compute.or(slowest_s);
     let compute =
         compute.ok_or_else(|| missing("how long a round takes", "--compute, like --compute 120ms"))?;
     let link = Link { bandwidth: args.bandwidth, latency_s: args.latency };
@@ -162,7 +171,7 @@ fn situation(args: &Args, workers: &[Worker]) -> Result<Situation, Failure> {
     situation.servers = args.servers;
     situation.spread = args.spread.unwrap_or(0.0);
     // Where a spread is given, it stands for what was measured.
-    situation.times = if args.spread.is_none() { times } else { vec![] };
+    situation.times = habits.filter(|_| args.spread.is_none()).map_or(vec![], |habits| habits.variation);
     situation.noise = args.noise_scale;
     situation.coding = args.coding;
     situation.measured = args.error.clone();

@@ -14,6 +14,9 @@ pub const LEAST_GAIN: f64 = 0.05;
 /// Where nobody measured it, the noise scale is taken to be the batch: the point up to which larger batches pay.
 const USUAL_NOISE: f64 = 1.0;
 
+/// Waiting below this part of compute is an error of rounding.
+const ROUNDING: f64 = 1e-9;
+
 /// How to exchange gradients.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plan {
@@ -197,6 +200,7 @@ fn score(situation: &Situation, way: Way, noise: f64, orders: &[f64]) -> Scored 
         Way::Stale(ahead) => late(0) / (f64::from(ahead) + 1.0).sqrt(),
         Way::Local(rounds) | Way::Diloco(rounds) => late(0) / (rounds as f64).sqrt(),
     };
+    let wait_s = if wait_s.abs() < ROUNDING * compute_s { 0.0 } else { wait_s };
     let name = way.to_string();
     let measured = situation.measured.iter().find(|(measured, _)| *measured == name).map(|(_, error)| *error);
     let captured = match measured {
