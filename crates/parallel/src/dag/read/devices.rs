@@ -4,7 +4,7 @@ use super::amount;
 use super::body;
 use crate::dag::check;
 use crate::dag::work::{Device, Work};
-use crate::fabric::Link;
+use crate::fabric::{self, Link};
 use consort_types::file::ReadError;
 use consort_types::file::value;
 use consort_types::file::yaml::{Fields, Node};
@@ -84,7 +84,7 @@ fn link(node: Node, what: &'static str) -> Result<Link, ReadError> {
 }
 
 fn link_of(fields: &mut Fields) -> Result<Link, ReadError> {
-    let bandwidth = fields.need("bandwidth")?.read("bandwidth", amount::bandwidth)?;
+    let bandwidth = fields.need("bandwidth")?.read("bandwidth", fabric::bandwidth)?;
     let latency_s = fields.read("latency", amount::seconds)?.unwrap_or(0.0);
     Ok(Link { bandwidth, latency_s })
 }
