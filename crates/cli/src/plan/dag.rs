@@ -15,7 +15,7 @@ The file is a WfCommons workflow, or YAML:
   tasks:
     load: {time: 30s, reads: images}
     prep: {time: {cpu: 60s, gpu: 6s}, after: {load: 2GB}, spread: 10%}
-    train: {time: {gpu: 10m}, after: [prep], memory: 40GiB}
+    train: {time: {gpu: 10m}, after: [prep], memory: 40GiB, run: python train.py}
   devices:
     host: {kind: cpu, host: n1}
     gpu: {count: 2, kind: gpu, speed: 4, memory: 80GiB, host: n1}
@@ -69,7 +69,7 @@ enum Policy {
 /// Other forms.
 #[derive(Clone, Copy, ValueEnum)]
 enum Form {
-    /// A job file with one stage for each task.
+    /// A job file with one stage for each task; tasks without `run` only print their name
     Job,
 }
 

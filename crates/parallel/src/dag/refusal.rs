@@ -19,6 +19,13 @@ pub enum Refusal {
         /// How many there may be.
         most: usize,
     },
+    /// More tasks than a job has stages.
+    TooManyStages {
+        /// How many there are.
+        tasks: usize,
+        /// How many stages a job may have.
+        most: usize,
+    },
     /// Two of a kind have one name.
     Twice {
         /// `task` or `device`.
@@ -145,6 +152,10 @@ impl fmt::Display for Refusal {
             Refusal::TooMany { what, found, most } => {
                 write!(f, "there are {found} {what} and at most {most} are planned; cut the work into parts")
             }
+            Refusal::TooManyStages { tasks, most } => write!(
+                f,
+                "the plan has {tasks} tasks and a job at most {most} stages; plan a part of it with --want"
+            ),
             Refusal::Twice { what, name } => {
                 write!(f, "two {what}s are called {name}; give each a name of its own")
             }

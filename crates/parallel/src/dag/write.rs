@@ -11,11 +11,13 @@ use consort_types::file::limits;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+/// Stages of one job that a scheduler accepts. Files may have more, for the simulator.
+const STAGES: usize = 256;
+
 /// A text that `consort submit` reads.
 pub fn job(name: &str, work: &Work, plan: &Plan, seconds: f64) -> Result<String, Refusal> {
-    if plan.tasks.len() > limits::STAGES {
-        let (what, found) = ("tasks for one job file", plan.tasks.len());
-        return Err(Refusal::TooMany { what, found, most: limits::STAGES });
+    if plan.tasks.len() > STAGES {
+        return Err(Refusal::TooManyStages { tasks: plan.tasks.len(), most: STAGES });
     }
     let index: BTreeMap<&str, usize> =
         work.tasks.iter().enumerate().map(|(at, task)| (&*task.name, at)).collect();
@@ -107,10 +109,10 @@ mod tests {
 
     #[test]
     fn more_stages_than_a_job_may_have_are_refused() {
-        let times = vec![&[1.0][..]; 1001];
+        let times = vec![&[1.0][..]; STAGES + 1];
         let work = work(&times, &[]);
         let answer = plan(&work, &Ask { patience: 0.0, ..Ask::default() }).unwrap();
         let said = job("x", &work, &answer.plan, 1.0).unwrap_err().to_string();
-        assert!(said.contains("1001 tasks for one job file"), "{said}");
+        assert!(said.starts_with("the plan has 257 tasks and a job at most 256 stages; "), "{said}");
     }
 }
