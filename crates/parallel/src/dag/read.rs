@@ -41,7 +41,9 @@ pub fn read(work: File<'_>, devices: Option<File<'_>>) -> Result<Read, ReadError
     let site = devices.map(|file| site_file(file.text).in_file(file.name)).transpose()?;
     match wfcommons::recognised(work.text) {
         Some(json) => wfcommons::read(&json, site).in_file(work.name),
-        None => ours(work.text, site).in_file(work.name),
+        None => ours(work.text, site)
+            .map_err(|error| wfcommons::broken(work.text).unwrap_or(error))
+            .in_file(work.name),
     }
 }
 

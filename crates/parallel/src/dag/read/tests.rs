@@ -112,6 +112,32 @@ fn wfcommons_is_read_in_its_new_and_its_old_form() {
 }
 
 #[test]
+fn speeds_and_times_are_read_as_everywhere() {
+    let text = OURS.replace("400Gbit/s", "400Gb/s").replace("bandwidth: 1GB/s", "bandwidth: 200Gbps");
+    let work = read(file(&text.replace("time: 4s", "time: 4.724814926717392s")), None).unwrap().work;
+    assert_eq!(work.links[1][2].unwrap().bandwidth, 50e9);
+    assert_eq!(work.links[0][1].unwrap().bandwidth, 25e9);
+    assert_eq!(work.tasks[3].time_s[0], Some(4.724814926717392));
+    assert!(said(&OURS.replace("time: 4s", "time: -4s")).contains("expected a time from 0s to 100 years"));
+}
+
+#[test]
+fn mistakes_in_wfcommons_are_told_as_what_they_are() {
+    assert!(said(&WFCOMMONS.replace("3.5", "-3.5")).contains("the task `split_1` ran for -3.5 s, expected"));
+    let twice = said(&WFCOMMONS.replace("\"id\": \"map_2\"", "\"id\": \"map_1\""));
+    assert!(twice.contains("two tasks have the id `map_1`"), "{twice}");
+    let comma = said(&WFCOMMONS.replace("\"name\": \"x\",", "\"name\": \"x\",,"));
+    assert!(comma.starts_with("f:1:14: is not JSON: "), "{comma}");
+    for text in ["{", "{\"", &WFCOMMONS[..WFCOMMONS.len() - 1], &WFCOMMONS.replace("}\n}}", "},\n}}")] {
+        assert!(said(text).contains("is not JSON: "), "{}", said(text));
+    }
+    // Our own form may have braces and quotes.
+    let ours = "{\"tasks\": {a: {time: 1s}}, devices: {d: }}";
+    assert!(read(file(ours), None).is_ok());
+    assert!(!said(&ours.replace("1s", "1x")).contains("JSON"));
+}
+
+#[test]
 fn no_text_brings_it_down() {
     let mut dice = Dice::new(5);
     let words = [

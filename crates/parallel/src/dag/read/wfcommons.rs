@@ -11,7 +11,8 @@ use crate::dag::check;
 use crate::dag::work::{Data, Device, Edge, Task, Work};
 use crate::fabric::Link;
 use consort_types::file::ReadError;
-use consort_types::file::value;
+use consort_types::file::read_error::Place;
+use consort_types::file::{value, yaml};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,6 +26,21 @@ pub fn recognised(text: &str) -> Option<Value> {
     let is_json = text.trim_start().starts_with('{') && text.len() <= BYTES;
     let json: Value = is_json.then(|| serde_json::from_str(text).ok())??;
     json.get("workflow").is_some().then_some(json)
+}
+
+/// What is wrong with a text that was meant to be JSON. Our own form may be written with braces too, so this is for texts
+/// that could not be read as such: with a quoted first key, and with a workflow or not even YAML.
+pub fn broken(text: &str) -> Option<ReadError> {
+    let inside = text.trim_start().strip_prefix('{')?.trim_start();
+    let is_meant = inside.is_empty() || inside.starts_with('"');
+    if !is_meant || text.len() > BYTES || !(text.contains("\"workflow\"") || yaml::parse(text, "").is_err()) {
+        return None;
+    }
+    let error = serde_json::from_str::<serde::de::IgnoredAny>(text).err()?;
+    let place = Place { line: error.line() as u64, column: error.column() as u64 };
+    let said = error.to_string();
+    let what = said.split(" at line ").next().unwrap_or_default();
+    Some(place.fail(format!("is not JSON: {what}")))
 }
 
 /// Reads it.
@@ -50,6 +66,11 @@ pub fn read(json: &Value, site: Option<Site>) -> Result<Read, ReadError> {
         let id = text(task, &["id", "name"]).ok_or_else(|| fail("a task has no `id`, expected one"))?;
         names.push(value::name(id).map_err(|expected| fail(value::complaint("id", id, &expected)))?);
     }
+    let mut seen = BTreeSet::new();
+    if let Some(twice) = names.iter().find(|name| !seen.insert(&***name)) {
+        let twice = value::quoted(twice);
+        return Err(fail(format!("two tasks have the id {twice}, expected an id of its own for each")));
+    }
     let machines = machines(workflow);
     let mut assumed = vec![];
     let (site, is_own) = match site {
@@ -63,6 +84,12 @@ pub fn read(json: &Value, site: Option<Site>) -> Result<Read, ReadError> {
         let seconds = number(measured, &["runtimeInSeconds", "runtime"]).ok_or_else(|| {
             fail(format!("the task {} has no `runtimeInSeconds`, expected one", value::quoted(name)))
         })?;
+        if seconds < 0.0 {
+            let name = value::quoted(name);
+            return Err(fail(format!(
+                "the task {name} ran for {seconds} s, expected a time that is not negative"
+            )));
+        }
         // Seconds were measured on one machine; on the others they shrink or grow with the clock.
         let there = match is_own {
             true => 1.0,
