@@ -33,8 +33,9 @@ pub fn habits(workers: &[Worker]) -> Option<Habits> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::read;
+    use super::super::{Prices, Watched, judge, read};
     use super::*;
+    use crate::dice::Dice;
     use crate::fabric::Link;
     use crate::sync::{Situation, plan};
 
@@ -72,6 +73,36 @@ mod tests {
         // The later of two: 1.6 of 1 unless both are early, which happens nine times of sixteen.
         let wait_s = plan(&situation(&found, 2)).unwrap().plan.options[0].wait_s;
         assert!((wait_s - 0.5 * (0.8 * 9.0 / 16.0 + 1.6 * 7.0 / 16.0 - 1.0)).abs() < 1e-9, "{wait_s}");
+    }
+
+    #[test]
+    fn rounds_as_they_were_do_not_beat_the_bound() {
+        let mut dice = Dice::new(6);
+        let mut compared = 0;
+        for _ in 0..200 {
+            let wide = dice.unit();
+            let workers: Vec<Worker> = (0..2 + dice.below(7))
+                .map(|index| {
+                    let usual = 0.1 + 0.3 * dice.unit();
+                    let own_s = (0..40).map(|_| Some(usual * (1.0 + wide * (dice.unit() - 0.5)))).collect();
+                    Worker { name: format!("w{index}"), own_s, ..Worker::default() }
+                })
+                .collect();
+            let answer = plan(&situation(&habits(&workers).unwrap(), workers.len() as u32)).unwrap();
+            let verdict =
+                judge(&Watched { workers, rounds_left: 9, prices: Prices::default() }).unwrap().plan;
+            // Where somebody gets slower, only the latest rounds are judged.
+            if verdict.findings.iter().all(|finding| finding.since.is_none()) {
+                assert!(
+                    answer.bound <= verdict.round_s * (1.0 + 1e-9),
+                    "{} {}",
+                    answer.bound,
+                    verdict.round_s
+                );
+                compared += 1;
+            }
+        }
+        assert!(compared > 100, "{compared}");
     }
 
     #[test]
