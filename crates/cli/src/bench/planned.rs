@@ -35,7 +35,8 @@ pub fn run(args: &Args, scenario: &'static Scenario) -> Result<Outcome, Failure>
     }
     let cases = if args.cases.is_empty() { &all } else { &args.cases };
     let progress = Progress::counting("rows");
-    let rows = (scenario.run)(data, cases, &mut |what, done, of| progress.at(what, done, of))
+    let rows = scenario
+        .run(data, cases, &mut |what, done, of| progress.at(what, done, of))
         .map_err(inputs::malformed)?;
     Ok(Outcome {
         scenario: name,

@@ -73,6 +73,12 @@ pub struct Args {
     /// Devices as NCCL sees them: volta, ampere, hopper, blackwell [default: by the topology, or hopper]
     #[arg(long, value_name = "NAME")]
     generation: Option<String>,
+    /// Hosts have AMD's processors, for NCCL's figures
+    #[arg(long)]
+    amd: bool,
+    /// Devices of a host are joined by PCI Express and not by NVLink, for NCCL's figures
+    #[arg(long)]
+    pcie: bool,
     /// Print in the words of another program: nccl-tuner
     #[arg(long = "as", value_name = "FORM", id = "export")]
     export: Option<String>,
@@ -140,6 +146,11 @@ fn ground(args: &Args) -> Result<Ground, Failure> {
         }
     };
     let mut ground = made.map_err(|refusal| Failure::Request(refusal.to_string()))?;
+    (ground.machine.amd, ground.machine.nvlink) = (args.amd, !args.pcie);
+    let links = if args.pcie { "PCI Express" } else { "NVLink" };
+    let maker = if args.amd { "AMD" } else { "Intel" };
+    let devices = if generation.is_none() { "Hopper devices, " } else { "" };
+    ground.assumed.push(format!("NCCL's figures are those for {devices}{links} and processors of {maker}"));
     if jobs > 1 {
         let said = format!("{jobs} jobs share what is between hosts fairly, and send all the time");
         ground.tiers.assumed.push(said.clone());

@@ -9,6 +9,7 @@ use crate::failure::Failure;
 use crate::names;
 use crate::plan::shown::Shown;
 use crate::screen::print;
+use consort_parallel::Answer;
 use consort_parallel::pipeline::schedule::Schedule;
 use consort_parallel::pipeline::whole::{self, export};
 use consort_parallel::pipeline::{layers, transformer};
@@ -67,9 +68,10 @@ pub struct Args {
     /// Data parallelism and nothing else
     #[arg(long)]
     data_parallel: bool,
-    /// Bytes of weights, gradients and optimizer for a parameter
-    #[arg(long, value_name = "BYTES", default_value_t = 16.0)]
-    state: f64,
+    /// Bytes of weights, gradients and optimizer for a parameter, on every device that has it [default: 16; on devices that
+    /// are alike, transformers share the optimizer among replicas]
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    state: Option<f64>,
     /// Print the plan in the words of a framework: megatron, torch-csv, deepspeed or mesh
     #[arg(long = "as", value_name = "FORM", conflicts_with_all = ["picture", "json"])]
     form: Option<String>,
@@ -78,6 +80,9 @@ pub struct Args {
 }
 
 const FORMS: [&str; 4] = ["megatron", "torch-csv", "deepspeed", "mesh"];
+
+/// Devices up to which arithmetic is held against the search over everything.
+const SEARCHED: u32 = 256;
 
 /// The command.
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -93,8 +98,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Some(path) => profiled(args, path, found, schedules),
         None => match found.alike() {
             // Devices that are alike: the arithmetic of every factorisation.
-            Some(alike) if args.is_for_arithmetic(&schedules) => sized(args, &found, &alike),
-            _ => spread(args, found, schedules),
+            Some(alike) if args.is_for_arithmetic(&schedules) => sized(args, found, &alike, schedules),
+            _ => {
+                let (answer, letters) = spread(args, found, schedules)?;
+                shown(args, &answer, &letters)
+            }
         },
     }
 }
@@ -106,8 +114,20 @@ impl Args {
             matches!(schedule, Schedule::OneForwardOneBackward | Schedule::Interleaved { .. })
         };
         let is_best = schedules.len() == whole::SCHEDULES.len();
-        (is_best || schedules.iter().all(known)) && !self.data_parallel && !self.fit && !self.no_recompute
+        let is_free = !self.data_parallel && !self.fit && !self.no_recompute && self.state.is_none();
+        (is_best || schedules.iter().all(known)) && is_free
     }
+
+    /// Bytes for a parameter.
+    fn state(&self) -> f64 {
+        self.state.unwrap_or(16.0)
+    }
+}
+
+/// Bytes for a parameter: a number from 0.
+fn bytes(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| (0.0..=1e6).contains(number));
+    number.ok_or_else(|| "expected a number of bytes, like 16".into())
 }
 
 fn schedules(name: &str) -> Result<Vec<Schedule>, Failure> {
@@ -136,13 +156,17 @@ fn profiled(
         request.minibatches = batch as f64 / minibatch as f64;
     }
     // A profile counts four bytes for a parameter.
-    request.state_ratio = args.state / 4.0;
+    request.state_ratio = args.state() / 4.0;
     let refused = |refusal: whole::Refusal| Failure::Request(format!("{name}: {refusal}"));
-    answer(args, request, schedules, found.assumed, &[], refused)
+    shown(args, &searched(args, request, schedules, found.assumed, refused)?, &[])
 }
 
 /// A transformer on unlike devices, or with what only the search over everything knows.
-fn spread(args: &Args, found: devices::Found, schedules: Vec<Schedule>) -> Result<(), Failure> {
+fn spread(
+    args: &Args,
+    found: devices::Found,
+    schedules: Vec<Schedule>,
+) -> Result<(Answer<whole::Plan>, Vec<char>), Failure> {
     let shape = args.sizes.shape()?;
     let batch = batch(args)?;
     let speed = args.sizes.speed(&found)?;
@@ -151,9 +175,10 @@ fn spread(args: &Args, found: devices::Found, schedules: Vec<Schedule>) -> Resul
     request.kept_bytes = kept_bytes;
     request.minibatches = batch as f64;
     request.samples = Some(batch);
-    request.state_ratio = args.state / f64::from(shape.number_bytes);
+    request.state_ratio = args.state() / f64::from(shape.number_bytes);
     let assumed = found.assumed.into_iter().chain(speed.assumed).collect();
-    answer(args, request, schedules, assumed, &letters, |refusal| Failure::Request(refusal.to_string()))
+    let refused = |refusal: whole::Refusal| Failure::Request(refusal.to_string());
+    Ok((searched(args, request, schedules, assumed, refused)?, letters))
 }
 
 fn batch(args: &Args) -> Result<u64, Failure> {
@@ -162,21 +187,26 @@ fn batch(args: &Args) -> Result<u64, Failure> {
     })
 }
 
-/// Searches, and shows what was found.
-fn answer(
+/// Searches over everything.
+fn searched(
     args: &Args,
     mut request: whole::Request,
     schedules: Vec<Schedule>,
     assumed: Vec<String>,
-    letters: &[char],
     refused: impl Fn(whole::Refusal) -> Failure,
-) -> Result<(), Failure> {
+) -> Result<Answer<whole::Plan>, Failure> {
     request.schedules = schedules;
     // What a framework cannot run is not looked for.
     match args.form.as_deref() {
         Some("megatron") => request.schedules.retain(|it| !it.splits() && *it != Schedule::GPipe),
         Some("deepspeed") => request.schedules.retain(|it| !it.splits() && it.chunks() == 1),
         _ => (),
+    }
+    if let (true, Some(form)) = (request.schedules.is_empty(), &args.form) {
+        return Err(Failure::request(
+            format_args!("{form} does not run the schedule {}", args.schedule),
+            "leave out --schedule, or choose another form",
+        ));
     }
     if let Some(many) = args.microbatches {
         request.microbatches = whole::Microbatches::Exactly(many);
@@ -187,17 +217,28 @@ fn answer(
     request.only_data_parallel = args.data_parallel;
     let mut answer = whole::plan(&request).map_err(refused)?;
     answer.assumed.splice(0..0, assumed);
+    Ok(answer)
+}
+
+/// Shows what was found, or prints it in the words of a framework.
+fn shown(args: &Args, answer: &Answer<whole::Plan>, letters: &[char]) -> Result<(), Failure> {
     if let Some(form) = &args.form {
         return exported(form, &answer.plan, letters, args.batch);
     }
-    let text = |screen: &_| text::plan(&answer, &answer.plan, screen);
-    args.shown.show("pipeline", &answer, text, || picture::drawn(&answer.plan, answer.bound))
+    let text = |screen: &_| text::plan(answer, &answer.plan, screen);
+    args.shown.show("pipeline", answer, text, || picture::drawn(&answer.plan, answer.bound))
 }
 
-/// A transformer on devices that are alike.
-fn sized(args: &Args, found: &devices::Found, alike: &devices::Alike) -> Result<(), Failure> {
+/// A transformer on devices that are alike: by arithmetic, and where any schedule will do also by the search, which knows
+/// more of them. The faster is shown.
+fn sized(
+    args: &Args,
+    found: devices::Found,
+    alike: &devices::Alike,
+    schedules: Vec<Schedule>,
+) -> Result<(), Failure> {
     let shape = args.sizes.shape()?;
-    let speed = args.sizes.speed(found)?;
+    let speed = args.sizes.speed(&found)?;
     let request = transformer::Request {
         shape,
         batch: batch(args)?,
@@ -217,6 +258,19 @@ fn sized(args: &Args, found: &devices::Found, alike: &devices::Alike) -> Result<
     };
     let mut answer = transformer::plan(&request).map_err(|refusal| Failure::Request(refusal.to_string()))?;
     answer.assumed.splice(0..0, found.assumed.iter().cloned().chain(speed.assumed));
+    let is_any = args.schedule == "best" && !matches!(args.form.as_deref(), Some("megatron" | "deepspeed"));
+    // The search is for fleets that it gets through in a moment.
+    if is_any
+        && alike.devices <= SEARCHED
+        && let Ok((mut other, letters)) = spread(args, found, schedules)
+        && other.objective < answer.objective
+    {
+        // Both bounds hold for both.
+        if answer.bound > other.bound {
+            (other.bound, other.bound_by) = (answer.bound.min(other.objective), answer.bound_by);
+        }
+        return shown(args, &other, &letters);
+    }
     let letters = shape.network(speed.operations_per_s).2;
     if let Some(form) = &args.form {
         return exported(form, &answer.plan.whole, &letters, args.batch);

@@ -30,7 +30,15 @@ struct Told<'a, P> {
 impl Shown {
     /// Before the work: whether there is a place for the picture.
     pub fn check(&self) -> Result<(), Failure> {
-        self.picture.as_deref().map_or(Ok(()), files::folder_of)
+        let Some(path) = &self.picture else { return Ok(()) };
+        // Whoever names the wrong file by a slip of the pen would lose it.
+        if path.extension().is_none_or(|end| !end.eq_ignore_ascii_case("svg")) {
+            return Err(Failure::request(
+                format_args!("{}: a picture is written as SVG", path.display()),
+                "name a file that ends in .svg",
+            ));
+        }
+        files::folder_of(path)
     }
 
     /// Shows an answer: `text` is the plan for people, `picture` draws it.

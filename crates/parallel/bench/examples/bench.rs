@@ -19,7 +19,7 @@ fn main() {
         true => (scenario.cases)(&data).expect("the data can be read"),
         false => wanted,
     };
-    let rows = (scenario.run)(&data, &cases, &mut |_, _, _| ()).expect("the data can be read");
+    let rows = scenario.run(&data, &cases, &mut |_, _, _| ()).expect("the data can be read");
     let mut missed = 0;
     for row in &rows {
         let figures: Vec<String> =

@@ -37,7 +37,7 @@ fn cases(data: &Path) -> Result<Vec<String>, ReadError> {
 
 fn run(data: &Path, cases: &[String], hear: &mut Progress<'_>) -> Result<Vec<Row>, ReadError> {
     let graphs = Graphs::read(data)?;
-    let (mut rows, mut gaps, mut overs) = (vec![], vec![], vec![]);
+    let (mut rows, mut overs) = (vec![], vec![]);
     for (done, name) in cases.iter().enumerate() {
         hear(name, done as u64, cases.len() as u64);
         let work = graphs.work(name)?;
@@ -45,7 +45,6 @@ fn run(data: &Path, cases: &[String], hear: &mut Progress<'_>) -> Result<Vec<Row
         let expected = graphs.expected.get(name);
         let row = match answer {
             Ok(answer) => {
-                gaps.push(100.0 * answer.gap());
                 overs.extend(optimum(expected).map(|optimum| over(answer.objective, optimum)));
                 row(name, &answer, cpu_ms, work.tasks.len(), expected)
             }
@@ -59,7 +58,7 @@ fn run(data: &Path, cases: &[String], hear: &mut Progress<'_>) -> Result<Vec<Row
         rows.push(row);
     }
     if graphs.works.iter().all(|(name, _)| cases.contains(name)) {
-        rows.push(all(gaps, &overs, &graphs));
+        rows.push(all(&overs, &graphs));
     }
     Ok(rows)
 }
@@ -130,9 +129,7 @@ fn over(objective: f64, optimum: f64) -> f64 {
 }
 
 /// The summary.
-fn all(mut gaps: Vec<f64>, overs: &[f64], graphs: &Graphs) -> Row {
-    gaps.sort_by(f64::total_cmp);
-    let quantile = |part: f64| gaps.get(((gaps.len() as f64 * part) as usize).min(gaps.len().max(1) - 1));
+fn all(overs: &[f64], graphs: &Graphs) -> Row {
     let mut figures = vec![];
     let mut misses = graphs.complaints.clone();
     if !overs.is_empty() {
@@ -149,10 +146,5 @@ fn all(mut gaps: Vec<f64>, overs: &[f64], graphs: &Graphs) -> Row {
             ));
         }
     }
-    figures.extend(quantile(0.5).map(|&gap| ("gap_pct_p50", gap)));
-    figures.extend(quantile(0.9).map(|&gap| ("gap_pct_p90", gap)));
-    figures.extend(gaps.last().map(|&gap| ("gap_pct_max", gap)));
-    let proven = gaps.iter().filter(|&&gap| gap < 1e-9).count();
-    figures.push(("proven", proven as f64));
     Row { case: "all".into(), figures, misses, is_barred: true, ..Row::default() }
 }

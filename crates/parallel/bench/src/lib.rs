@@ -57,8 +57,47 @@ pub struct Scenario {
     pub about: &'static str,
     /// Its cases, in the order of the data.
     pub cases: Cases,
-    /// Runs these cases. What it hears about is what is being run, how many rows are done, and of how many.
-    pub run: Run,
+    /// Runs these cases, and nothing else: see [`Scenario::run`].
+    run: Run,
+}
+
+/// The row about all the others.
+const ALL: &str = "all";
+
+impl Scenario {
+    /// Runs these cases. Where they are all there are, a last row tells of the gaps between plans and bounds.
+    pub fn run(&self, data: &Path, cases: &[String], hear: &mut Progress<'_>) -> Result<Vec<Row>, ReadError> {
+        let mut rows = (self.run)(data, cases, hear)?;
+        if cases.len() < 2 || cases.len() < (self.cases)(data)?.len() {
+            return Ok(rows);
+        }
+        let gaps = gaps(&rows);
+        if gaps.is_empty() {
+            return Ok(rows);
+        }
+        match rows.iter_mut().find(|row| row.case == ALL) {
+            Some(all) => all.figures.extend(gaps),
+            None => rows.push(Row { case: ALL.into(), figures: gaps, ..Row::default() }),
+        }
+        Ok(rows)
+    }
+}
+
+/// How far plans may be from the best: median, nine of ten, the worst, and how many are known to be the best.
+fn gaps(rows: &[Row]) -> Vec<(&'static str, f64)> {
+    let gap = |row: &Row| row.figures.iter().find(|(name, _)| *name == "gap_pct").map(|&(_, value)| value);
+    let mut gaps: Vec<f64> = rows.iter().filter(|row| row.case != ALL).filter_map(gap).collect();
+    gaps.sort_by(f64::total_cmp);
+    let Some(last) = gaps.len().checked_sub(1) else { return vec![] };
+    let at = |share: f64| gaps[(share * last as f64).round() as usize];
+    let best = gaps.iter().filter(|gap| **gap < 1e-7).count();
+    vec![
+        ("gap_pct_p50", at(0.5)),
+        ("gap_pct_p90", at(0.9)),
+        ("gap_pct_max", at(1.0)),
+        ("proven_best", best as f64),
+        ("plans", gaps.len() as f64),
+    ]
 }
 
 /// The cases that the data has.

@@ -109,7 +109,7 @@ fn compared(
     }
     if let Some(split) = &listed.dp_contiguous_optimal {
         let ours = answer.plan.contiguous_s.map(|load| load * 1e3);
-        if let Some(ours) = ours.filter(|ours| (ours / split.max_load - 1.0).abs() > FULL) {
+        if let Some(ours) = ours.filter(|ours| *ours > split.max_load * (1.0 + FULL)) {
             misses.push(format!("our best contiguous split is {ours}, listed is {}", split.max_load));
         }
         misses.extend(judge::differing(network, split));

@@ -13,7 +13,7 @@ fn known(name: &str) {
     };
     let scenario = SCENARIOS.iter().find(|scenario| scenario.name == name).expect("it is listed");
     let cases = (scenario.cases)(&data).expect("the data can be read");
-    let rows = (scenario.run)(&data, &cases, &mut |_, _, _| ()).expect("the data can be read");
+    let rows = scenario.run(&data, &cases, &mut |_, _, _| ()).expect("the data can be read");
     assert!(rows.len() >= cases.len() && !rows.is_empty(), "{} rows of {} cases", rows.len(), cases.len());
     assert!(rows.iter().any(|row| row.anchor.is_some()), "nothing is known");
     let missed: Vec<String> =

@@ -91,10 +91,7 @@ impl Ground {
     ) -> Result<Self, Refusal> {
         let bounds = Bounds::of(wires, tiers.floor_s)?;
         let machine = Machine::of(&tiers, nodes, known.unwrap_or(Generation::Hopper));
-        let mut assumed = tiers.assumed.clone();
-        if known.is_none() {
-            assumed.push("NCCL's figures are those for Hopper devices with NVLink".into());
-        }
+        let assumed = tiers.assumed.clone();
         let narrowest = Narrowest::of(bounds.cut(), wires);
         Ok(Self { tiers, bounds, machine, narrowest, assumed })
     }
@@ -124,7 +121,6 @@ mod tests {
         assert_eq!((ground.narrowest.inside, ground.narrowest.out), (16, 60e9));
         assert_eq!(ground.narrowest.links, [("l2".to_string(), "spine".to_string())]);
         assert_eq!((ground.machine.nodes, ground.machine.ranks), (4, 32));
-        assert!(ground.assumed.iter().any(|sentence| sentence.contains("Hopper")));
     }
 
     #[test]

@@ -78,7 +78,10 @@ pub fn plan(request: &Request) -> Result<Answer<Plan>, Refusal> {
         let least = points.iter().map(|point| point.memory_bytes).fold(f64::INFINITY, f64::min);
         return Err(match least.is_finite() {
             true => Refusal::Memory { needed: least, has: request.memory_bytes },
-            false => Refusal::NoFactors { devices: request.devices, batch: request.batch },
+            false => match request.microbatches {
+                Some(asked) => Refusal::Microbatches { asked, batch: request.batch },
+                None => Refusal::NoFactors { devices: request.devices, batch: request.batch },
+            },
         });
     }
     points::sort(&mut fitting);
@@ -94,13 +97,18 @@ pub fn plan(request: &Request) -> Result<Answer<Plan>, Refusal> {
     let pareto = points::pareto(&pareto);
     let alone = fitting.iter().find(|point| point.tensor == 1 && point.pipeline == 1);
     let data_parallel_s = alone.map(|point| points::simulated(request, point));
-    let bound = request.shape.operations() * request.batch as f64
-        / request.operations_per_s
-        / f64::from(request.devices);
+    let one_s = request.shape.operations() / request.operations_per_s;
+    let work_s = one_s * request.batch as f64 / f64::from(request.devices);
+    // A sequence passes through all layers, forward and back, and at each no more devices share it than may.
+    let path_s = one_s / f64::from(request.most_tensor.min(request.per_host).max(1));
+    let (bound, bound_by) = match work_s >= path_s {
+        true => (work_s, "operations over speed"),
+        false => (path_s, "the way of one sequence"),
+    };
     let plan = Plan {
         best,
         layers: points::parts(request, &best).unwrap_or_default(),
-        efficiency: bound / best.iteration_s,
+        efficiency: work_s / best.iteration_s,
         pareto,
         whole: told::whole(request, &best, data_parallel_s),
     };
@@ -109,7 +117,7 @@ pub fn plan(request: &Request) -> Result<Answer<Plan>, Refusal> {
         objective: best.iteration_s,
         unit: "s",
         bound: bound.min(best.iteration_s),
-        bound_by: "operations over speed".into(),
+        bound_by: bound_by.into(),
         assumed: assumed(),
         tried,
     })

@@ -120,9 +120,9 @@ mod tests {
     #[test]
     fn a_plan_has_one_unit_that_suits_its_length() {
         let shown = |length: f64, seconds: f64| Times::for_length(length).shown(seconds);
-        assert_eq!(shown(0.68, 0.0151), "15.100 ms");
+        assert_eq!(shown(0.68, 0.0151), "15.1 ms");
         assert_eq!(shown(623.5, 7.58), "7.6 s");
-        assert_eq!(shown(2e-4, 5e-6), "5.000 us");
+        assert_eq!(shown(2e-4, 5e-6), "5.0 us");
         assert_eq!(shown(86_400.0, 3_600.4), "3,600 s");
         assert_eq!(shown(0.0, 0.0), "0.000 s");
     }

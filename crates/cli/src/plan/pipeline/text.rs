@@ -60,13 +60,13 @@ fn beside<P>(answer: &Answer<P>, plan: &Plan) -> String {
         _ => String::new(),
     };
     format!(
-        "{advice}.{other} One device alone would take {}, {} times as long. No plan can be faster than {} ({}), so that \
-         at most {} % is left.",
+        "{advice}.{other} One device alone would take {}, {} times as long. No plan can be faster than {} ({}): this \
+         one is at most {} % above.",
         seconds(plan.one_device_s),
         decimal(plan.one_device_s / plan.iteration_s, 1),
         seconds(answer.bound),
         answer.bound_by,
-        decimal(100.0 * (1.0 - answer.bound / answer.objective), 1)
+        decimal(100.0 * answer.gap(), 1)
     )
 }
 

@@ -38,6 +38,20 @@ pub enum Refusal {
         /// What a device has.
         has: f64,
     },
+    /// Fewer sequences than devices.
+    Few {
+        /// Devices.
+        devices: u32,
+        /// Sequences of one iteration.
+        batch: u64,
+    },
+    /// A number of microbatches that suits no factorisation.
+    Microbatches {
+        /// How many were asked for.
+        asked: u32,
+        /// Sequences of one iteration.
+        batch: u64,
+    },
     /// No way to divide the batch by the devices.
     NoFactors {
         /// Devices.
@@ -49,7 +63,7 @@ pub enum Refusal {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let gib = |bytes: f64| format!("{:.1} GiB", bytes / 1_073_741_824.0);
+        const GIB: f64 = 1_073_741_824.0;
         match self {
             Refusal::Size { what, value, most } => {
                 write!(to, "{value} is no {what} that can be planned for; give 1 to {most}")
@@ -63,13 +77,24 @@ impl fmt::Display for Refusal {
             }
             Refusal::Memory { needed, has } => write!(
                 to,
-                "no plan fits: each needs at least {} on a device, which has {}; use more devices or more memory",
-                gib(*needed),
-                gib(*has)
+                "no plan fits: each needs at least {:.2} GiB on a device, which has {:.2} GiB; use more devices or more \
+                 memory",
+                (needed / GIB * 100.0).ceil() / 100.0,
+                (has / GIB * 100.0).floor() / 100.0
             ),
             Refusal::NoFactors { devices, batch } => write!(
                 to,
                 "a batch of {batch} cannot be divided among {devices} devices; choose one that their number divides"
+            ),
+            Refusal::Few { devices, batch } => write!(
+                to,
+                "a batch of {batch} is smaller than the number of devices, {devices}; use a larger batch or fewer \
+                 devices"
+            ),
+            Refusal::Microbatches { asked, batch } => write!(
+                to,
+                "no factorisation of the devices leaves {asked} microbatches of whole sequences of a batch of {batch}; \
+                 ask for another number or none"
             ),
         }
     }
@@ -94,6 +119,9 @@ pub fn check(request: &Request) -> Result<(), Refusal> {
     ];
     if let Some(&(what, value, most)) = sizes.iter().find(|(_, value, most)| !(1..=*most).contains(value)) {
         return Err(Refusal::Size { what, value, most });
+    }
+    if request.batch < u64::from(request.devices) {
+        return Err(Refusal::Few { devices: request.devices, batch: request.batch });
     }
     if !shape.hidden.is_multiple_of(shape.heads.into()) {
         return Err(Refusal::Heads { heads: shape.heads, hidden: shape.hidden });

@@ -94,7 +94,11 @@ fn what_cannot_be_planned_is_refused_in_a_sentence() {
     let mut heads = request(8);
     heads.shape.heads = 7;
     assert!(said(&heads).contains("7 heads do not divide"));
-    let mut narrow = Request { batch: 7, ..request(8) };
+    let few = Request { batch: 7, ..request(8) };
+    assert!(said(&few).contains("a batch of 7 is smaller than the number of devices, 8"));
+    let mut narrow = Request { batch: 9, ..request(8) };
     (narrow.shape.layers, narrow.shape.heads) = (1, 1);
-    assert!(said(&narrow).contains("a batch of 7 cannot be divided among 8 devices"));
+    assert!(said(&narrow).contains("a batch of 9 cannot be divided among 8 devices"));
+    narrow.microbatches = Some(5);
+    assert!(said(&narrow).contains("no factorisation of the devices leaves 5 microbatches"));
 }

@@ -85,7 +85,7 @@ pub fn whole(request: &Request, point: &Point, data_parallel_s: Option<f64>) -> 
         data_parallel_s,
         one_device_s: alone,
         is_data_parallel,
-        advice: whole::advice(point.iteration_s, data_parallel_s, is_data_parallel),
+        advice: whole::advice(point.iteration_s, data_parallel_s, is_data_parallel, request.devices as usize),
         spans: spans(request, point),
         order: (point.pipeline > 1).then(|| schedule(point)),
     }

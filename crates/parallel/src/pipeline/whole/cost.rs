@@ -62,9 +62,11 @@ pub struct Rough {
 }
 
 impl Rules {
-    /// Whether so many microbatches leave a sample for each of so many replicas.
+    /// Whether so many microbatches have whole samples, and at least one for each of so many replicas.
     pub fn allows(&self, microbatches: usize, replicas: usize) -> bool {
-        self.samples.is_none_or(|samples| (microbatches * replicas) as u64 <= samples)
+        self.samples.is_none_or(|samples| {
+            samples.is_multiple_of(microbatches as u64) && (microbatches * replicas) as u64 <= samples
+        })
     }
 
     /// The layers between two places on a group.
@@ -80,7 +82,10 @@ impl Rules {
         let tensor = shape.tensor as f64;
         let each: Vec<Sums> =
             shape.kinds.iter().map(|&(kind, _)| replica(line, shape, recompute, kind, from, to)).collect();
-        let shares = shares(shape, &each);
+        let mut shares = shares(shape, &each);
+        if let Some(samples) = self.samples {
+            whole(&mut shares, shape, &each, samples / (microbatches as u64).max(1));
+        }
         let slowest = |figure: fn(&Sums) -> f64| {
             let times = each.iter().zip(&shares).map(|(sums, share)| share * figure(sums));
             fraction * times.fold(0.0, f64::max)
@@ -164,6 +169,22 @@ fn replica(line: &Line, shape: &Shape, recompute: bool, kind: usize, from: usize
         backward_s: times.backward_s / tensor + sums + if recompute { forward_s } else { 0.0 },
         weight_s: times.weight_s / tensor,
     }
+}
+
+/// The same in whole samples: by kind, the most that one of its replicas takes of so many, where the slowest is as quick
+/// as can be.
+fn whole(shares: &mut [f64], shape: &Shape, each: &[Sums], samples: u64) {
+    let mut most: Vec<u64> =
+        shares.iter().map(|share| (share * samples as f64 + 1e-9).floor() as u64).collect();
+    let taken = |most: &[u64]| -> u64 {
+        most.iter().zip(&shape.kinds).map(|(most, (_, count))| most * *count as u64).sum()
+    };
+    while taken(&most) < samples {
+        let after = |kind: usize| (most[kind] + 1) as f64 * each[kind].total();
+        let next = (0..most.len()).min_by(|&one, &other| after(one).total_cmp(&after(other)));
+        most[next.unwrap_or(0)] += 1;
+    }
+    shares.iter_mut().zip(&most).for_each(|(share, most)| *share = *most as f64 / samples as f64);
 }
 
 /// By kind: the part of each microbatch that one replica takes, so that all replicas end together.

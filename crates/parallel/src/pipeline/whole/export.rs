@@ -140,6 +140,10 @@ pub fn megatron(plan: &Plan, letters: &[char], batch: Option<u64>) -> Result<Str
         flags.push(format!("--micro-batch-size {}", each.max(1)));
         flags.push(format!("--global-batch-size {batch}"));
     }
+    if replicas > 1 {
+        // The memory of the plan counts on it.
+        flags.push("--use-distributed-optimizer".into());
+    }
     if tensor > 1 {
         flags.push("--sequence-parallel".into());
     }
@@ -152,7 +156,7 @@ pub fn megatron(plan: &Plan, letters: &[char], batch: Option<u64>) -> Result<Str
 
 /// Settings for DeepSpeed: batch sizes, and where stages begin in its list of layers.
 pub fn deepspeed(plan: &Plan, batch: Option<u64>) -> Result<String, Misfit> {
-    let (replicas, _) = widths(plan, "DeepSpeed")?;
+    let (replicas, tensor) = widths(plan, "DeepSpeed")?;
     if plan.chunks > 1 || plan.order.is_some_and(Schedule::splits) {
         return Err(Misfit::Schedule { form: "DeepSpeed", schedule: plan.schedule.clone() });
     }
@@ -164,6 +168,12 @@ pub fn deepspeed(plan: &Plan, batch: Option<u64>) -> Result<String, Misfit> {
         "gradient_accumulation_steps": plan.microbatches,
         "pipeline": { "stages": plan.stages.len(), "partition_boundaries": bounds },
     });
+    if replicas > 1 {
+        settings["zero_optimization"] = serde_json::json!({ "stage": 1 });
+    }
+    if tensor > 1 {
+        settings["tensor_parallel"] = serde_json::json!({ "autotp_size": tensor });
+    }
     if plan.stages.iter().any(|stage| stage.recompute) {
         settings["pipeline"]["activation_checkpoint_interval"] = 1.into();
     }

@@ -167,18 +167,17 @@ fn factors(request: &Request) -> Result<Vec<Vec<f64>>, Refusal> {
 
 /// What may be chosen.
 fn freedom(request: &Request, fleet: &Fleet) -> Result<Freedom, Refusal> {
-    if !(request.minibatches > 0.0 && request.minibatches.is_finite() && request.state_ratio >= 0.0)
-        || request.samples == Some(0)
-    {
+    if !(request.minibatches > 0.0 && request.minibatches.is_finite()) || request.samples == Some(0) {
         return Err(Refusal::Batch);
+    }
+    if !(request.state_ratio >= 0.0 && request.state_ratio.is_finite()) {
+        return Err(Refusal::State);
     }
     if request.schedules.is_empty() {
         return Err(Refusal::NoSchedule);
     }
     let devices = fleet.devices.len();
-    if let Some(samples) = request.samples.filter(|samples| *samples < devices as u64)
-        && request.only_data_parallel
-    {
+    if let Some(samples) = request.samples.filter(|samples| *samples < devices as u64) {
         return Err(Refusal::Samples { samples, devices });
     }
     let limit = request.samples.unwrap_or(u64::MAX).min(MOST_MICROBATCHES.into());
@@ -188,6 +187,11 @@ fn freedom(request: &Request, fleet: &Fleet) -> Result<Freedom, Refusal> {
         }
         Microbatches::Exactly(many) if u64::from(many) > limit => {
             return Err(Refusal::Microbatches { asked: many, most: limit });
+        }
+        Microbatches::Exactly(asked)
+            if request.samples.is_some_and(|all| !all.is_multiple_of(asked.into())) =>
+        {
+            return Err(Refusal::Uneven { samples: request.samples.unwrap_or(0), asked });
         }
         Microbatches::Exactly(many) => vec![many as usize],
         Microbatches::AtMost(many) => {

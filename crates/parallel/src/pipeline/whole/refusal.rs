@@ -67,7 +67,16 @@ pub enum Refusal {
         /// The largest memory there is.
         largest: f64,
     },
-    /// Data parallelism for fewer samples than devices.
+    /// A batch that cannot be cut into so many microbatches of whole samples.
+    Uneven {
+        /// Samples of one iteration.
+        samples: u64,
+        /// How many microbatches were asked for.
+        asked: u32,
+    },
+    /// Bytes for a parameter that are no number from 0.
+    State,
+    /// Fewer samples than devices.
     Samples {
         /// Samples of one iteration.
         samples: u64,
@@ -107,7 +116,10 @@ pub enum Refusal {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let gib = |bytes: f64| format!("{:.2} GiB", bytes / 1_073_741_824.0);
+        const GIB: f64 = 1_073_741_824.0;
+        // What is needed is rounded up and what there is down, so that what is told would do.
+        let up = |bytes: f64| format!("{:.2} GiB", (bytes / GIB * 100.0).ceil() / 100.0);
+        let down = |bytes: f64| format!("{:.2} GiB", (bytes / GIB * 100.0).floor() / 100.0);
         match self {
             Refusal::NoLayers => write!(to, "there is no layer to plan for; give a profile with layers"),
             Refusal::NoWork => {
@@ -145,12 +157,23 @@ impl fmt::Display for Refusal {
                 to,
                 "layer `{layer}` fits on no device: it takes at least {} and the largest has {}; use devices \
                  with that much memory or divide the layer",
-                gib(*needed),
-                gib(*largest)
+                up(*needed),
+                down(*largest)
             ),
             Refusal::Samples { samples, devices } => write!(
                 to,
-                "{samples} samples cannot be shared by {devices} devices; use a larger batch or fewer devices"
+                "a batch of {samples} is smaller than the number of devices, {devices}; use a larger batch or fewer \
+                 devices"
+            ),
+            Refusal::Uneven { samples, asked } => write!(
+                to,
+                "a batch of {samples} cannot be cut into {asked} microbatches of whole samples; ask for a number \
+                 that divides it"
+            ),
+            Refusal::State => write!(
+                to,
+                "the bytes that weights, gradients and optimizer take for a parameter are not a number; give them \
+                 like 16"
             ),
             Refusal::Microbatches { asked, most } => {
                 write!(to, "{asked} microbatches are not possible; ask for 1 to {most}")
@@ -164,8 +187,8 @@ impl fmt::Display for Refusal {
                 to,
                 "no plan was found that fits: the nearest needs {} on `{device}`, which has {}; use more \
                  devices, more memory or more microbatches",
-                gib(*needed),
-                gib(*has)
+                up(*needed),
+                down(*has)
             ),
         }
     }

@@ -157,7 +157,7 @@ fn what_cannot_be_planned_is_refused_in_a_sentence() {
     let few = |request: &mut Request| {
         (request.samples, request.only_data_parallel) = (Some(3), true);
     };
-    says(&few, "3 samples cannot be shared by 4 devices");
+    says(&few, "a batch of 3 is smaller than the number of devices, 4");
     let much = |request: &mut Request| {
         request.layers.layers.iter_mut().for_each(|layer| layer.parameter_bytes = 9e3);
         request.most_tensor = 8;

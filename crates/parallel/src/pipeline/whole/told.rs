@@ -86,21 +86,23 @@ pub struct Part {
 const SIMPLER: f64 = 1.02;
 
 /// What to do, in a sentence.
-pub fn advice(best_s: f64, data_parallel_s: Option<f64>, is_data_parallel: bool) -> String {
+pub fn advice(best_s: f64, data_parallel_s: Option<f64>, is_data_parallel: bool, devices: usize) -> String {
     match data_parallel_s {
-        Some(_) if is_data_parallel => "just use data parallel".into(),
+        Some(_) if is_data_parallel && devices > 1 => "just use data parallel".into(),
+        Some(_) if devices == 1 => "one device is best: the others would cost more than they do".into(),
         Some(other) if other <= best_s * SIMPLER => {
             let more = 100.0 * (other / best_s - 1.0).max(0.0);
             format!("data parallel is within {more:.1} %: just use data parallel")
         }
         Some(other) => format!("{:.2} times as fast as data parallel", other / best_s),
-        None => "data parallel alone does not fit".into(),
+        None => "data parallel alone does not fit into memory, or cannot divide the batch".into(),
     }
 }
 
 pub(super) fn tell(request: &Request, scorer: &mut Scorer<'_>, found: &Found) -> Plan {
     let (candidate, scored) = &found.best;
     let is_data_parallel = candidate.groups.len() == 1 && candidate.groups[0].tensor == 1;
+    let used = candidate.groups.iter().map(|group| group.devices.len()).sum();
     let data_parallel_s = found.data_parallel.as_ref().map(|(_, scored)| scored.time_s);
     let line = &scorer.lines[0];
     let alone = scorer.fleet.devices.iter().map(|device| line.times(device.kind, 0, line.pieces()).total());
@@ -119,7 +121,7 @@ pub(super) fn tell(request: &Request, scorer: &mut Scorer<'_>, found: &Found) ->
         data_parallel_s,
         one_device_s,
         is_data_parallel,
-        advice: advice(scored.time_s, data_parallel_s, is_data_parallel),
+        advice: advice(scored.time_s, data_parallel_s, is_data_parallel, used),
         spans: scorer.spans(candidate).unwrap_or_default(),
         order: (candidate.groups.len() > 1).then_some(candidate.schedule),
     }
