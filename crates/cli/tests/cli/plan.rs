@@ -129,7 +129,7 @@ fn what_cannot_be_planned_is_refused_in_a_sentence() {
     folder.run(&format!("plan pipeline bad.txt {devices}")).refused(2, &["bad.txt:2", "`-9`"]);
     folder
         .run(&format!("plan pipeline net.txt {devices} --memory 100MiB"))
-        .refused(2, &["node4", "at least 0.37 GiB"]);
+        .refused(2, &["node4", "at least 0.38 GiB"]);
 
     folder.write("bad.yaml", &FABRIC.replace("100Gb/s", "0Gb/s"));
     folder.run("plan ranks --topology bad.yaml").refused(2, &["bad.yaml"]);
