@@ -4,6 +4,7 @@ mod api;
 mod crash;
 mod daemon;
 mod door;
+mod golden;
 mod logs;
 mod refusals;
 mod restart;
