@@ -69,11 +69,11 @@ impl Scheduler {
                 text("the world's reason", why, 4096)?;
                 let is_open =
                     |phase| matches!(phase, Phase::Starting | Phase::Releasing { ran_since: None, .. });
-                self.accept_news(*allocation, is_open, "starting")?
+                self.accept_end(*allocation, is_open, "starting")?
             }
             Input::Ended { allocation, why, .. } => {
                 why.as_ref().map_or(Ok(()), |why| text("the world's reason", why, 4096))?;
-                self.accept_news(*allocation, |phase| phase != Phase::Planned, "in the world")?
+                self.accept_end(*allocation, |phase| phase != Phase::Planned, "in the world")?
             }
         }
         Ok(Event { at: now.max(self.state.now), fact: Fact::Accepted(input) })
@@ -321,6 +321,14 @@ impl Scheduler {
             );
         }
         Ok(())
+    }
+
+    /// The end of an attempt: of one that holds devices, or of one that lost them to a fence.
+    fn accept_end(&self, id: AllocationId, is_right: impl Fn(Phase) -> bool, right: &str) -> Verdict {
+        match self.state.jobs.allocation(id) {
+            None if self.state.tombstones.has(id) => Ok(()),
+            _ => self.accept_news(id, is_right, right),
+        }
     }
 
     fn accept_news(&self, id: AllocationId, is_right: impl Fn(Phase) -> bool, right: &str) -> Verdict {

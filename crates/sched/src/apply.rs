@@ -57,9 +57,18 @@ impl Scheduler {
             Input::ForeignUse { node, shares } => self.set_foreign(*node, shares),
             Input::DeviceHealth { node, ill } => self.set_health(*node, ill),
             Input::Started(allocation) => self.started(*allocation),
-            Input::StartRefused { allocation, why } => self.start_refused(*allocation, why),
+            Input::StartRefused { allocation, why } => {
+                self.state.tombstones.clear(*allocation);
+                if self.phase(*allocation).is_some() {
+                    self.start_refused(*allocation, why);
+                }
+            }
             Input::Ended { allocation, outcome, why } => {
-                self.allocation_ended(*allocation, *outcome, why.as_ref())
+                self.state.tombstones.clear(*allocation);
+                match self.phase(*allocation) {
+                    Some(_) => self.allocation_ended(*allocation, *outcome, why.as_ref()),
+                    None => self.fenced_attempt_ended(*allocation, *outcome, why.as_ref()),
+                }
             }
         }
     }

@@ -27,7 +27,7 @@ pub struct Broken {
 pub enum Breach {
     /// It was made for another state.
     Outdated,
-    /// Only something that waits, and does not back off, can be started; and only once.
+    /// Only something that waits, does not back off and has no earlier attempt left can be started; and only once.
     NotWaiting,
     /// Only something that runs or is starting can be stopped, by this attempt, and only once.
     NotStoppable,
@@ -114,7 +114,8 @@ fn start(
 ) -> Result<(), Breach> {
     let job = state.jobs.get(id.job).ok_or(Breach::NotWaiting)?;
     let ask = job.ask(id).ok_or(Breach::NotWaiting)?;
-    let is_ready = matches!(ask.state, AskState::Waiting) && ask.not_before <= now && !job.paused;
+    let is_alone = state.tombstones.of(id).is_none();
+    let is_ready = matches!(ask.state, AskState::Waiting) && ask.not_before <= now && !job.paused && is_alone;
     if !is_ready || !touched.started.insert(id) {
         return Err(Breach::NotWaiting);
     }

@@ -4,6 +4,7 @@
 //! nothing. It is kind to policies, not strict with them: `check` is.
 
 pub(crate) mod room;
+mod spare;
 
 use crate::free::Free;
 use crate::lines::{Group, Lines};
@@ -49,7 +50,7 @@ pub struct Mark(usize);
 /// Why a draft would not write something down.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Denied {
-    /// It does not wait, backs off, or was already started in this draft.
+    /// It does not wait, backs off, has an earlier attempt left, or was already started in this draft.
     NotWaiting,
     /// It does not run, is leaving already, or may not be interrupted here.
     NotStoppable,
@@ -146,18 +147,6 @@ impl<'a> Draft<'a> {
     /// Whether a tenant may not have all it can get of some kind.
     pub(crate) fn is_limited(&self, tenant: TenantId) -> bool {
         self.state.ledger.tenant(tenant).accounts.iter().any(|account| account.ceiling.is_some())
-    }
-
-    /// Whether a tenant keeps at least its guarantee without this one, in every kind it holds.
-    pub fn stands_without(&self, victim: &AskView<'_>) -> bool {
-        let mut held: BTreeMap<KindId, u64> = BTreeMap::new();
-        for grant in victim.grants() {
-            *held.entry(self.state.cluster.device(grant.device).kind).or_default() += u64::from(grant.share);
-        }
-        held.into_iter().all(|(kind, share)| {
-            let promised = self.state.ledger.account(victim.tenant(), kind).guarantee;
-            self.standing(victim.tenant(), kind) >= promised + share
-        })
     }
 
     /// For each role of an ask, the least it could take of each kind it accepts, in thousandths of a device.
@@ -329,7 +318,8 @@ impl<'a> Draft<'a> {
     pub fn start(&mut self, id: AskId, placement: Placement) -> Result<(), Denied> {
         let ask = self.view().ask(id).ok_or(Denied::NotWaiting)?;
         let is_waiting = self.state.jobs.ask(id).is_some_and(|ask| matches!(ask.state, AskState::Waiting));
-        if !is_waiting || ask.not_before() > self.now || self.started.contains(&id) {
+        let is_held_up = ask.not_before() > self.now || ask.earlier_attempt().is_some();
+        if !is_waiting || is_held_up || self.started.contains(&id) {
             return Err(Denied::NotWaiting);
         }
         let mark = self.mark();
@@ -473,7 +463,9 @@ impl<'a> Draft<'a> {
         if watched.id() == ask.id() {
             return Some(watched);
         }
-        let waits = matches!(watched.doing(), Doing::Waiting) && watched.not_before() <= self.now;
+        let waits = matches!(watched.doing(), Doing::Waiting)
+            && watched.not_before() <= self.now
+            && watched.earlier_attempt().is_none();
         let is_alike = Group::of(&watched) == Group::of(ask) && !self.starts(watched.id());
         (waits && is_alike && !self.has_reason()).then_some(watched)
     }

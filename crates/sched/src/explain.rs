@@ -25,7 +25,8 @@ impl Scheduler {
         for (index, ask) in job.asks.iter().enumerate() {
             let ask_id = job.ask_id(index);
             let words = world_words(&ask.last);
-            let position = (ask_id.stage, std::mem::discriminant(&ask.state), ask.not_before > now, words);
+            let held_up = (ask.not_before > now, self.state.tombstones.of(ask_id).map(|(_, node)| node));
+            let position = (ask_id.stage, std::mem::discriminant(&ask.state), held_up, words);
             if last.as_ref() != Some(&position) || matches!(ask.state, AskState::Granted(_)) {
                 asks.push((ask_id, self.reason(now, job, ask_id)));
             }
@@ -62,7 +63,13 @@ impl Scheduler {
             AskState::Waiting if ask.not_before > now => {
                 Reason::BackingOff { until: ask.not_before, last: last_words(&ask.last) }
             }
-            AskState::Waiting => self.ask_the_policy(now, id),
+            AskState::Waiting => match self.state.tombstones.of(id) {
+                Some((attempt, node)) => Reason::EarlierAttempt {
+                    attempt: attempt.attempt,
+                    node: self.state.cluster.nodes[node.index()].spec.name.clone(),
+                },
+                None => self.ask_the_policy(now, id),
+            },
         }
     }
 

@@ -116,6 +116,9 @@ impl<W: World> Rollout<W> {
         let refusal = match self.scheduler.accept(now, input.clone()) {
             Err(refusal) => {
                 self.world.refused(now, &input, &refusal);
+                if let Some(unknown) = self.scheduler.answer_stale(&input) {
+                    self.world.settled(&[unknown]);
+                }
                 watch.refused(now, &input, &refusal);
                 Some(refusal)
             }

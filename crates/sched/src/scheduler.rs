@@ -48,8 +48,8 @@ pub struct Ended {
     /// Time an ask of it could have run and did not, all spells added up; the mean over its asks.
     pub waited: Span,
     /// Time its asks ran, added up.
-    pub served: Span,
-    /// The same times devices: device-thousandths times nanoseconds.
+    pub served: Total,
+    /// Time run multiplied by devices: device-thousandths times nanoseconds.
     pub used: u128,
     /// Times an ask ran, was interrupted and had to run again, for whatever reason.
     pub restarts: u32,
@@ -140,14 +140,33 @@ impl Scheduler {
     /// Everything desired, for a world that has lost its memory or is meeting us for the first time.
     pub fn all_desires(&self) -> Vec<Desired> {
         let granted = self.state.jobs.granted.iter();
-        let ids = granted
+        let granted = granted
             .map(|&ask| AllocationId { ask, attempt: self.state.jobs.ask(ask).map_or(0, |ask| ask.attempt) });
-        ids.filter_map(|allocation| self.desired(allocation)).collect()
+        // First what must go, so that no later attempt of the same ask meets it.
+        let fenced = self.state.tombstones.iter().map(|(attempt, _)| attempt);
+        let fenced = fenced.filter(|&attempt| self.state.jobs.allocation(attempt).is_none());
+        fenced.chain(granted).filter_map(|allocation| self.desired(allocation)).collect()
+    }
+
+    /// Answers news that was refused. A world that says `Started` of an attempt that is over still has it: either the
+    /// attempt is to be gone and is told so once more, or nothing is known of it. Returns the attempt if the world must
+    /// forget it, which ends it without a report.
+    pub(crate) fn answer_stale(&mut self, input: &Input) -> Option<AllocationId> {
+        let Input::Started(allocation) = *input else { return None };
+        if self.state.jobs.allocation(allocation).is_some() {
+            return None; // told twice, or on its way out
+        }
+        if self.state.tombstones.has(allocation) {
+            self.changed.push(allocation);
+            return None;
+        }
+        Some(allocation)
     }
 
     fn desired(&self, allocation: AllocationId) -> Option<Desired> {
         use crate::state::jobs::Phase;
         let wanted = match self.state.jobs.allocation(allocation) {
+            None if self.state.tombstones.has(allocation) => Wanted::Gone,
             None => return None, // over before the world heard of it
             Some(found) => match found.phase {
                 Phase::Planned => return None,

@@ -8,6 +8,7 @@ pub(crate) mod cluster;
 pub(crate) mod jobs;
 pub(crate) mod ledger;
 pub(crate) mod queues;
+pub(crate) mod tombstones;
 
 use crate::class::Classes;
 use cluster::Cluster;
@@ -17,6 +18,7 @@ use ledger::Ledger;
 use queues::Queues;
 use serde::{Deserialize, Serialize};
 use std::hash::{Hash, Hasher};
+use tombstones::Tombstones;
 
 /// Everything the journal says, folded.
 #[derive(Clone, Debug, Default, Hash, Serialize, Deserialize)]
@@ -32,6 +34,8 @@ pub(crate) struct State {
     pub ledger: Ledger,
     pub classes: Classes,
     pub jobs: Jobs,
+    /// Attempts that a fence ended and that the world may still have.
+    pub tombstones: Tombstones,
     /// What the policy remembers.
     pub slot: Slot,
 }

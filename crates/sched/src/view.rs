@@ -85,7 +85,7 @@ pub struct NodeView<'a> {
     pub spec: &'a NodeSpec,
     /// Takes new work.
     pub usable: bool,
-    /// Nothing of ours can be running there.
+    /// Given up; work may still be there, see [`View::fenced_attempts`].
     pub fenced: bool,
     /// Has not been heard of for a while.
     pub suspect: bool,
@@ -161,6 +161,11 @@ impl<'a> View<'a> {
     /// Asks that hold or are promised devices, in order of id.
     pub fn granted(&self) -> impl Iterator<Item = AskId> + use<'a> {
         self.state.jobs.granted.iter().copied()
+    }
+
+    /// Attempts that lost a node to a fence and that the world may still have, with the nodes.
+    pub fn fenced_attempts(&self) -> impl Iterator<Item = (AllocationId, &'a [NodeId])> + use<'a> {
+        self.state.tombstones.iter()
     }
 
     /// Everything that is known of a request.
@@ -415,6 +420,11 @@ impl<'a> AskView<'a> {
     /// Backs off until then.
     pub fn not_before(&self) -> Time {
         self.ask.not_before
+    }
+
+    /// An attempt before this one that lost its node and may not be over yet. Until it is, this ask does not start.
+    pub fn earlier_attempt(&self) -> Option<AllocationId> {
+        self.state.tombstones.of(self.id).map(|(attempt, _)| attempt)
     }
 
     /// Since when it runs, if it does.

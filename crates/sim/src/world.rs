@@ -67,6 +67,7 @@ enum Happening {
     /// With the number of the silence that it ends.
     Reconnect(NodeId, u32),
     LeaseOut(NodeId, u32),
+    Emptied(NodeId, u32),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -346,6 +347,7 @@ impl World for VirtualWorld {
                 Happening::Heard(number) => inputs.extend(self.nodes.heard(number)),
                 Happening::Reconnect(node, number) => self.reconnect(now, node, number, inputs),
                 Happening::LeaseOut(node, number) => self.lease_out(now, node, number),
+                Happening::Emptied(node, number) => self.emptied(now, node, number, inputs),
             }
         }
         while self
@@ -359,13 +361,20 @@ impl World for VirtualWorld {
     }
 
     fn settled(&mut self, ended: &[AllocationId]) {
-        for id in ended {
-            self.unsettled.remove(id);
+        for &id in ended {
+            self.unsettled.remove(&id);
+            if self.live.contains_key(&id) {
+                self.dismiss(id);
+            }
         }
     }
 
-    fn refused(&mut self, _now: Time, input: &Input, _refusal: &Refusal) {
-        let Input::Submit(spec) = input else { return };
+    fn refused(&mut self, now: Time, input: &Input, _refusal: &Refusal) {
+        let spec = match input {
+            Input::Submit(spec) => spec,
+            Input::NodeReturned(node) => return self.return_refused(now, *node),
+            _ => return,
+        };
         // Everything after it in this batch moves up by one.
         let same = |entry: &&(Arc<JobSpec>, u32)| Arc::ptr_eq(&entry.0, spec);
         let Some(&(_, index)) = self.unanswered.iter().find(same) else { return };

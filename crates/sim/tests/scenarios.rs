@@ -126,7 +126,7 @@ fn what_cannot_be_read_is_pointed_at() {
         ("at 5s node n3 dies", "4:12: found `n3`, expected a node of the cluster: n1, n2"),
         (
             "at 5s node n1 sulks",
-            "4:15: found `sulks`, expected dies, is cut off for, comes back, drains or undrains",
+            "4:15: found `sulks`, expected dies, is cut off for, is given up for, is adrift for, comes back, drains or undrains",
         ),
         ("at 5s others use n1[0-8]", "4:18: found `n1[0-8]`, expected a whole number from 0 to 7"),
         ("at 5s ill n1[8]: smokes", "4:11: found `n1[8]`, expected a whole number from 0 to 7"),

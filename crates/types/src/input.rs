@@ -68,7 +68,7 @@ pub enum Input {
     NodeSilent(NodeId),
     /// A sign of life from a suspect node: its work was never interrupted.
     NodeReturned(NodeId),
-    /// The world itself made sure that nothing runs there any more.
+    /// The world has given the node up. Attempts that were there are told to go until their end is reported.
     NodeFenced(NodeId),
     /// Devices of a node are in use by somebody we do not schedule. Replaces the last such report.
     ForeignUse {

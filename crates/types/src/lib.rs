@@ -43,6 +43,6 @@ pub use plan::{Fill, Grant, Move, Placement, Plan, Slot, StopCause};
 pub use reason::{Explanation, Holder, Reason};
 pub use refusal::{Refusal, Rule};
 pub use tenant::{QueueSpec, Quota, TenantSpec};
-pub use time::{Span, Time};
+pub use time::{Span, Time, Total};
 pub use work::{Command, Grace, Limits, Output, StageWork, Work, Works};
 pub use world::{Capabilities, Desired, Grain, Wanted, World};

@@ -46,6 +46,13 @@ pub enum Reason {
         /// Why the last attempt ended.
         last: String,
     },
+    /// It lost its node, and the world has not reported yet that the lost attempt is over.
+    EarlierAttempt {
+        /// The number of that attempt.
+        attempt: u32,
+        /// The node that was given up.
+        node: String,
+    },
     /// Starting it would take its tenant over its ceiling.
     Ceiling {
         /// The tenant.
@@ -140,6 +147,9 @@ impl Reason {
                 None => write!(f, "tries again at {until}: {last}"),
                 Some(now) => write!(f, "tries again in {}: {last}", left(*until, now)),
             },
+            Reason::EarlierAttempt { attempt, node } => {
+                write!(f, "waits until attempt {attempt}, lost with node {node}, has ended")
+            }
             Reason::Ceiling { tenant, kind, ceiling, in_use, needs } => write!(
                 f,
                 "tenant {tenant} may use {ceiling} {kind}, uses {}, needs {} more",

@@ -68,6 +68,34 @@ impl Span {
     }
 }
 
+/// A sum of spans, in nanoseconds: wide enough for a million tasks that each run for years.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Total(pub i128);
+
+impl Total {
+    /// The sum divided by the number of spans, which is not 0.
+    pub fn mean(self, count: u64) -> Span {
+        Span((self.0 / i128::from(count)).clamp(i64::MIN.into(), i64::MAX.into()) as i64)
+    }
+}
+
+impl std::iter::Sum<Span> for Total {
+    fn sum<I: Iterator<Item = Span>>(spans: I) -> Self {
+        Total(spans.map(|span| i128::from(span.0)).sum())
+    }
+}
+
+/// Formatted like [`Span`]; in whole days beyond its range.
+impl fmt::Display for Total {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match i64::try_from(self.0) {
+            Ok(ns) => Span(ns).fmt(f),
+            Err(_) => write!(f, "{}d", self.0 / (86_400 * i128::from(NS))),
+        }
+    }
+}
+
 impl Add<Span> for Time {
     type Output = Time;
     fn add(self, span: Span) -> Time {

@@ -24,7 +24,8 @@ pub struct Desired {
 pub enum Wanted {
     /// Be up on these devices.
     Run(Placement),
-    /// Give everything back.
+    /// End it and give everything back. Also told of attempts that were fenced, and of attempts that this world may never
+    /// have heard of: the answer is always an `Ended` (or `StartRefused`) once nothing of it is left or can come up.
     Gone,
 }
 
@@ -61,6 +62,12 @@ pub enum Grain {
 }
 
 /// Where work really happens, or is imagined to.
+///
+/// What the scheduler relies on, checked for every world by `crates/contract`:
+/// * `Ended` and `StartRefused` are said only once nothing of the attempt is left, nor can come up later. A node that was
+///   fenced is no exception: an attempt on it that is desired gone is cancelled first.
+/// * `Succeeded` is said only if every worker is known to have succeeded; never of a gang that lost one.
+/// * A fenced node is said to join only once nothing of an earlier attempt is left on it, or can come up on it.
 pub trait World {
     /// What this world is able to do.
     fn capabilities(&self) -> Capabilities;
@@ -78,7 +85,8 @@ pub trait World {
     /// joins, and for all nodes when the two are put together.
     fn joined(&mut self, _node: NodeId, _first: DeviceId, _spec: &NodeSpec) {}
 
-    /// What it said about the end of these is safe on disk: nothing of them need be kept.
+    /// Nothing of these need be kept: what the world said about their end is safe on disk, or the scheduler knows nothing
+    /// of them. Whatever still runs of one is ended without a report.
     fn settled(&mut self, _ended: &[AllocationId]) {}
 
     /// Something it said was refused; usually stale news, which needs no answer.

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use consort_api::shapes::{Explanation, Job, JobDetail, State as JobState, Submitted};
 use consort_api::{Moment, routes};
 use consort_types::file::job as job_file;
-use consort_types::{Command, Input, JobId, Span, Work};
+use consort_types::{Command, Input, JobId, Span, Total, Work};
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -197,7 +197,7 @@ pub(super) async fn explain(State(desk): State<Arc<Desk>>, Named(text): Named) -
     let record = desk.read(move |shelf| shelf.ended(id)).await?.ok_or_else(|| never_there(id))?;
     let name = record.spec.name.clone();
     let sentence = format!("Job {id} ({name}) {}: {}.", record.state(), record.why);
-    let ran = format!("It waited {} and ran {}.", rounded(record.waited), rounded(record.served));
+    let ran = format!("It waited {} and ran {}.", rounded(record.waited), rounded_total(record.served));
     Ok(Json(Explanation {
         id: id.0,
         name,
@@ -210,6 +210,10 @@ pub(super) async fn explain(State(desk): State<Arc<Desk>>, Named(text): Named) -
 /// To the millisecond: nobody asks for more.
 fn rounded(span: Span) -> Span {
     Span(span.0 / 1_000_000 * 1_000_000)
+}
+
+fn rounded_total(total: Total) -> Total {
+    Total(total.0 / 1_000_000 * 1_000_000)
 }
 
 async fn act(desk: Arc<Desk>, text: &str, input: fn(JobId) -> Input) -> Answer<Json<Job>> {

@@ -3,7 +3,7 @@
 use consort_api::Moment;
 use consort_api::shapes::{Job, State};
 use consort_sched::{Ended, Ending};
-use consort_types::{JobId, JobSpec, Span, Time};
+use consort_types::{JobId, JobSpec, Span, Time, Total};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -26,10 +26,10 @@ pub struct Record {
     pub why: String,
     /// Exit status, if there was one.
     pub exit_code: Option<i32>,
-    /// Time it waited.
+    /// Time it waited: the mean over its asks.
     pub waited: Span,
-    /// Time it ran.
-    pub served: Span,
+    /// Time its asks ran, added up.
+    pub served: Total,
     /// Times it was interrupted.
     pub restarts: u32,
     /// The part of these that was a plan's decision.

@@ -70,8 +70,8 @@ impl Reasons {
     fn shared(&mut self, scheduler: &Scheduler, now: Time, ask: &AskView<'_>) -> String {
         let spec = ask.spec();
         let group = (ask.queue(), ask.class_id(), ask.tenant(), spec.qos, spec.priority);
-        let is_backing_off = ask.not_before() > now;
-        if let Some((first, reason)) = self.0.get(&group).filter(|_| !is_backing_off) {
+        let is_held_up = ask.not_before() > now || ask.earlier_attempt().is_some();
+        if let Some((first, reason)) = self.0.get(&group).filter(|_| !is_held_up) {
             return match reason.is_empty() {
                 true => format!("is behind job {first}"),
                 false => reason.clone(),
@@ -82,7 +82,7 @@ impl Reasons {
         let found = found.and_then(|found| found.asks.into_iter().find(|(id, _)| id.stage == ask.id().stage));
         let Some((_, reason)) = found else { return String::new() };
         let told = reason.told(now).to_string();
-        if !is_backing_off {
+        if !is_held_up {
             // What stands first may be about to start; that does not hold for those behind it.
             let shared =
                 matches!(reason, Reason::NoRoom { .. } | Reason::Ceiling { .. } | Reason::Behind { .. });

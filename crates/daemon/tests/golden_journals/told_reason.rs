@@ -16,6 +16,9 @@ pub fn facts(ask: AskId, reason: &Reason) -> Value {
         Reason::AfterJobs(jobs) => ("after-jobs", json!(jobs)),
         Reason::AfterStages(stages) => ("after-stages", json!(stages)),
         Reason::BackingOff { until, last } => ("backing-off", json!({"until": until, "words": last})),
+        Reason::EarlierAttempt { attempt, node } => {
+            ("earlier-attempt", json!({"attempt": attempt, "node": node}))
+        }
         Reason::Ceiling { tenant, kind, ceiling, in_use, needs } => (
             "ceiling",
             json!({"tenant": tenant, "kind": kind, "ceiling": ceiling, "in_use": in_use, "needs": needs}),

@@ -207,6 +207,32 @@ impl Scheduler {
         }
     }
 
+    /// The world reported the end of an attempt that a fence had taken the devices of. Its ask has not started again
+    /// since, so how it ended counts: work that was done, and work that broke by itself before anything could stop it.
+    pub(super) fn fenced_attempt_ended(
+        &mut self,
+        id: AllocationId,
+        outcome: Outcome,
+        words: Option<&Arc<str>>,
+    ) {
+        let Some(ask) = self.state.jobs.ask(id.ask) else { return };
+        let is_idle = matches!(ask.state, AskState::Waiting | AskState::Blocked);
+        if !is_idle || ask.attempt != id.attempt || self.is_service(id.ask) {
+            return;
+        }
+        match outcome {
+            Outcome::Succeeded => {
+                self.unwait(id.ask, AskState::Blocked);
+                self.ask_done(id.ask);
+            }
+            Outcome::Failed { .. } => {
+                self.unwait(id.ask, AskState::Blocked);
+                self.failed(id.ask, outcome, words.cloned(), Span::ZERO);
+            }
+            Outcome::Stopped => {}
+        }
+    }
+
     fn is_service(&self, id: AskId) -> bool {
         let job = self.state.jobs.get(id.job).expect("it is granted");
         matches!(job.spec.stages[usize::from(id.stage)].form, Form::Service { .. })

@@ -3,6 +3,7 @@
 use crate::scheduler::{Ended, Scheduler};
 use crate::state::jobs::{Ask, AskState, Ending, Job, Last, Stage, Then, Why};
 use consort_types::*;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl Scheduler {
@@ -50,12 +51,12 @@ impl Scheduler {
         });
         let hopeless = hopeless.map(|dependency| Why::Hopeless { on: dependency.job });
         for dependency in &after {
-            state.jobs.get_mut(dependency.job).expect("just seen").dependents.push(id);
+            state.jobs.get_mut(dependency.job).expect("just seen").dependents.insert(id);
         }
         let tenant = state.ledger.find(&spec.tenant).expect("accept admits only known tenants");
         let queue = state.queues.find(&spec.queue).expect("accept admits only known queues");
         let (submitted, spec, asks) = (state.now, spec.clone(), vec![ask; first as usize]);
-        let dependents = vec![];
+        let dependents = BTreeSet::new();
         state.jobs.insert(Job {
             id,
             spec,
@@ -218,7 +219,7 @@ impl Scheduler {
         for stage in &job.stages {
             self.state.classes.leave(stage.class);
         }
-        let sum = |part: fn(&Ask) -> Span| job.asks.iter().fold(Span::ZERO, |sum, ask| sum + part(ask));
+        let sum = |part: fn(&Ask) -> Span| job.asks.iter().map(part).sum::<Total>();
         self.ended.push(Ended {
             job: id,
             submitted: job.submitted,
@@ -226,7 +227,7 @@ impl Scheduler {
             ended: self.state.now,
             ending,
             why,
-            waited: Span(sum(|ask| ask.waited).0 / job.asks.len() as i64),
+            waited: sum(|ask| ask.waited).mean(job.asks.len() as u64),
             served: sum(|ask| ask.served),
             used: job.asks.iter().map(|ask| ask.attained.max(0) as u128).sum(),
             restarts: job.asks.iter().map(|ask| ask.restarts).sum(),
@@ -236,7 +237,7 @@ impl Scheduler {
         });
         for dependency in &job.after {
             if let Some(other) = self.state.jobs.get_mut(dependency.job) {
-                other.dependents.retain(|&dependent| dependent != id);
+                other.dependents.remove(&id);
             }
         }
         job.dependents.into_iter().rev().map(|dependent| (dependent, id, ending)).collect()
@@ -330,6 +331,29 @@ mod tests {
         let ended = &scheduler.take_ended()[0];
         assert_eq!((ended.ending, ended.why.exit_code()), (Ending::Failed, Some(143)));
         assert_eq!(ended.why.to_string(), "task 1 was cancelled where it ran");
+    }
+
+    #[test]
+    fn times_of_a_large_bag_are_added_up_without_saturating() {
+        let mut spec = JobSpec::gang("bag", 1, Shape::of("a"));
+        spec.stages[0].form = Form::Bag { tasks: 2_000 };
+        let mut scheduler = running(vec![spec]);
+        // Both tasks that run take a year; the other 1,998 wait for that long, and are then cancelled.
+        let year = Time::ZERO + Span::seconds(365 * 86_400);
+        let event = scheduler.accept(year, Input::Cancel(JobId(1))).expect("it lives");
+        scheduler.apply(&event);
+        for task in 0..2 {
+            let ask = AskId { job: JobId(1), stage: 0, task };
+            let over = Input::over(AllocationId { ask, attempt: 1 }, Outcome::Stopped);
+            let event = scheduler.accept(year, over).expect("it holds devices");
+            scheduler.apply(&event);
+        }
+        let ended = &scheduler.take_ended()[0];
+        assert_eq!(
+            ended.waited,
+            Span(Span::seconds(365 * 86_400).0 / 2_000 * 1_998),
+            "the mean, over 1,998 years"
+        );
     }
 
     #[test]

@@ -8,6 +8,7 @@ use consort_types::*;
 impl Scheduler {
     pub(super) fn join(&mut self, spec: &NodeSpec) {
         let node = self.state.cluster.join(spec);
+        self.state.tombstones.clear_node(node);
         self.free.admit(&self.state.cluster, node);
     }
 
@@ -36,7 +37,9 @@ impl Scheduler {
         }
     }
 
-    /// Nothing runs on the node any more. What it held is released; a gang that had a member there is over.
+    /// The node is given up. What it held is released, and a gang that had a member there is over. The world is told
+    /// to end what it may still have of these attempts, and nothing of theirs starts again before it has
+    /// (`state/tombstones.rs`).
     pub(super) fn fence(&mut self, node: NodeId) {
         self.forget_suspicion(node);
         self.state.cluster.nodes[node.index()].health = Health::Fenced;
@@ -50,6 +53,7 @@ impl Scheduler {
         }
         for id in live {
             self.set_last(id.ask, Last::NodeLost(node));
+            self.state.tombstones.set(id, node);
             self.stop(id, Then::Requeue);
             self.lose_grants_on(id, node);
         }
@@ -110,5 +114,128 @@ impl Scheduler {
     fn sync_node(&mut self, node: NodeId) {
         let usable = self.state.cluster.nodes[node.index()].usable();
         self.free.set_usable(&self.state.cluster, node, usable);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Ending, Scheduler, stock};
+    use consort_types::*;
+    use std::sync::Arc;
+
+    fn say(scheduler: &mut Scheduler, input: Input) {
+        let event = scheduler.accept(Time::ZERO, input).expect("the story is in order");
+        scheduler.apply(&event);
+    }
+
+    fn plan(scheduler: &mut Scheduler) {
+        let plan = scheduler.plan(Time::ZERO);
+        assert!(scheduler.take_rejections().is_empty());
+        scheduler.apply(&Event { at: Time::ZERO, fact: Fact::Planned(plan) });
+    }
+
+    fn node(name: &str) -> NodeSpec {
+        let devices = vec![DeviceGroup { kind: "a".into(), count: 2, island: 0 }];
+        NodeSpec { name: name.into(), devices, ..NodeSpec::default() }
+    }
+
+    /// Two nodes with two devices each, and a job of this width that runs.
+    fn running(width: u32) -> (Scheduler, AllocationId) {
+        let mut scheduler = Scheduler::new(stock::standard().policy(), Capabilities::default());
+        say(&mut scheduler, Input::SetKind(KindSpec::named("a")));
+        say(&mut scheduler, Input::SetTenant(TenantSpec { name: "default".into(), quotas: vec![] }));
+        let queue = QueueSpec { name: "default".into(), priority: 0, strict: false, tenants: vec![] };
+        say(&mut scheduler, Input::SetQueue(queue));
+        say(&mut scheduler, Input::NodeJoined(node("n1")));
+        say(&mut scheduler, Input::NodeJoined(node("n2")));
+        let spec = JobSpec::gang("work", width, Shape::of("a"));
+        say(&mut scheduler, Input::Submit(Arc::new(spec)));
+        plan(&mut scheduler);
+        let attempt = AllocationId { ask: AskId::whole(JobId(1)), attempt: 1 };
+        say(&mut scheduler, Input::Started(attempt));
+        scheduler.take_desires();
+        (scheduler, attempt)
+    }
+
+    fn gone(allocation: AllocationId) -> Desired {
+        Desired { allocation, wanted: Wanted::Gone }
+    }
+
+    fn reason(scheduler: &Scheduler) -> String {
+        scheduler.explain(Time::ZERO, JobId(1)).expect("it lives").asks[0].1.to_string()
+    }
+
+    #[test]
+    fn a_fenced_attempt_is_desired_gone_until_its_end_is_reported() {
+        let (mut scheduler, first) = running(2);
+        say(&mut scheduler, Input::NodeFenced(NodeId(0)));
+        assert_eq!(scheduler.take_desires(), [gone(first)]);
+        assert_eq!(scheduler.all_desires(), [gone(first)], "also for a world that has lost its memory");
+        assert_eq!(scheduler.plan(Time::ZERO).moves, [], "n2 is free, and yet it does not start twice");
+        assert_eq!(reason(&scheduler), "waits until attempt 1, lost with node n1, has ended");
+        say(&mut scheduler, Input::over(first, Outcome::Stopped));
+        assert_eq!(scheduler.all_desires(), []);
+        assert_eq!(scheduler.plan(Time::ZERO).moves.len(), 1, "now it starts on n2");
+    }
+
+    #[test]
+    fn a_node_that_joins_again_has_nothing_left_of_it() {
+        let (mut scheduler, _) = running(2);
+        say(&mut scheduler, Input::NodeFenced(NodeId(0)));
+        say(&mut scheduler, Input::NodeJoined(node("n1")));
+        assert_eq!(scheduler.all_desires(), []);
+        assert_eq!(scheduler.plan(Time::ZERO).moves.len(), 1);
+    }
+
+    #[test]
+    fn news_of_an_attempt_that_is_over_is_answered() {
+        let (mut scheduler, first) = running(2);
+        say(&mut scheduler, Input::NodeFenced(NodeId(0)));
+        scheduler.take_desires();
+        assert!(scheduler.accept(Time::ZERO, Input::Started(first)).is_err());
+        assert_eq!(scheduler.answer_stale(&Input::Started(first)), None);
+        assert_eq!(scheduler.take_desires(), [gone(first)], "it is told to go once more");
+        say(&mut scheduler, Input::over(first, Outcome::Stopped));
+        assert_eq!(scheduler.answer_stale(&Input::Started(first)), Some(first), "it is to be forgotten");
+    }
+
+    #[test]
+    fn a_fenced_attempt_that_succeeded_all_the_same_is_not_run_again() {
+        let (mut scheduler, first) = running(2);
+        say(&mut scheduler, Input::NodeFenced(NodeId(0)));
+        say(&mut scheduler, Input::over(first, Outcome::Succeeded));
+        assert_eq!(scheduler.view().ending(JobId(1)), Some(Ending::Succeeded));
+    }
+
+    #[test]
+    fn a_fenced_attempt_that_failed_by_itself_counts_as_failed() {
+        let (mut scheduler, first) = running(2);
+        say(&mut scheduler, Input::NodeFenced(NodeId(0)));
+        say(&mut scheduler, Input::over(first, Outcome::Failed { code: 3, cause: Cause::Exit }));
+        assert_eq!(scheduler.view().ending(JobId(1)), Some(Ending::Failed));
+        assert_eq!(scheduler.take_ended()[0].why.exit_code(), Some(3));
+    }
+
+    /// That a world says so only if every worker succeeded, those on the lost node included, is its contract
+    /// (`consort_types::World`): then all work was done before anything could be stopped.
+    #[test]
+    fn a_gang_that_lost_a_node_and_had_succeeded_by_then_is_done() {
+        let (mut scheduler, first) = running(4);
+        say(&mut scheduler, Input::NodeFenced(NodeId(0)));
+        assert_eq!(scheduler.all_desires(), [gone(first)]);
+        say(&mut scheduler, Input::over(first, Outcome::Succeeded));
+        assert_eq!(scheduler.view().ending(JobId(1)), Some(Ending::Succeeded));
+        assert_eq!(scheduler.all_desires(), []);
+    }
+
+    #[test]
+    fn a_job_that_ends_leaves_its_fenced_attempt_to_be_ended() {
+        let (mut scheduler, first) = running(2);
+        say(&mut scheduler, Input::NodeFenced(NodeId(0)));
+        say(&mut scheduler, Input::Cancel(JobId(1)));
+        assert_eq!(scheduler.view().ending(JobId(1)), Some(Ending::Cancelled));
+        assert_eq!(scheduler.all_desires(), [gone(first)]);
+        say(&mut scheduler, Input::over(first, Outcome::Stopped));
+        assert_eq!(scheduler.all_desires(), []);
     }
 }

@@ -100,6 +100,9 @@ impl Pipeline {
                 draft.wake_at(ask.not_before());
                 continue;
             }
+            if ask.earlier_attempt().is_some() {
+                continue; // the world reports its end; then there is another plan
+            }
             let is_ruled_out = walk.is_shut(ask.class_id()) || full.rules_out(&ask, key);
             if draft.starts(id) || (!is_ruled_out && self.try_start(draft, &ask, key, &mut victims)) {
                 continue;
@@ -158,7 +161,11 @@ impl Pipeline {
         }
     }
 
-    /// The widest placement that fits. Room shrinks with width, so the steps can be halved.
+    /// The widest placement that fits, by bisection over the steps.
+    ///
+    /// Exact for one role: if `n` members fit, fewer fit too (`crates/sim/tests/properties.rs` compares with every width).
+    /// Several roles are placed one after the other, so a wider step can fit where a narrower one did not; then this finds
+    /// a placement, at worst the narrowest, but not always the widest. Trying every step would cost one search per step.
     fn find(&self, draft: &mut Draft<'_>, ask: &AskView<'_>) -> Option<Placement> {
         let (mut low, mut high) = (0, self.size.steps(ask.class()) - 1);
         let mut best = draft.find_room(self.place.as_ref(), ask, &self.size.counts(ask.class(), high))?;

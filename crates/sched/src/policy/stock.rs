@@ -1,6 +1,7 @@
 //! The policies that come with the house, by name: `fifo`, or with another placement than the consolidated one,
-//! `fifo/spread`. All start elastic asks as wide as fits; they differ in who goes first and who may take from whom. A tenant's guarantee is never taken from under any
-//! of them; under `priority` alone it can also be taken back.
+//! `fifo/spread`. All start elastic asks as wide as fits; they differ in who goes first and who may preempt whom. None
+//! preempts what a tenant holds within its guarantee, unless as part of a gang that reaches beyond it; under `priority`
+//! alone a tenant below its guarantee preempts others.
 
 use super::order::*;
 use super::{Pipeline, Place, Policy, Reclaim, place, reclaim, size};

@@ -160,7 +160,7 @@ pub(crate) struct Job {
     /// Jobs that this one still waits for.
     pub after: Vec<Dependency>,
     /// Jobs that wait for this one.
-    pub dependents: Vec<JobId>,
+    pub dependents: BTreeSet<JobId>,
 }
 
 #[derive(Clone, Debug, Hash, Serialize, Deserialize)]

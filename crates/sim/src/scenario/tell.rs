@@ -139,6 +139,7 @@ fn doing(scheduler: &Scheduler, chronicle: &Chronicle, id: AskId, reason: &Reaso
             format!("waits for {}", list(names))
         }
         Reason::AfterStages(stages) => format!("waits for stage {}", list(stages.clone())),
+        Reason::EarlierAttempt { .. } => reason.to_string(),
         Reason::BackingOff { until, last } => format!("tries again at {}: {last}", exact(*until)),
         Reason::NoRoom { .. } | Reason::Ceiling { .. } => format!("waits: {reason}"),
         Reason::Done | Reason::Next | Reason::Paused | Reason::Behind { .. } | Reason::NotReached => {

@@ -43,7 +43,7 @@ impl Trouble {
 
     /// One random act.
     pub fn strike(&mut self, now: Time, rollout: &mut Rollout<VirtualWorld>, witness: &mut Witness) {
-        match self.dice.below(24) {
+        match self.dice.below(26) {
             0..4 => self.ask_something(now, rollout, witness),
             4..6 => self.change_quota(now, rollout, witness),
             6..8 => self.drain(now, rollout, witness),
@@ -55,6 +55,7 @@ impl Trouble {
             18..20 => self.lie_about_attempts(now, rollout, witness),
             20..22 => self.repeat_news(now, rollout, witness),
             22 => self.repeat_orders(now, rollout),
+            23..25 => self.set_adrift(now, rollout),
             _ => self.talk_nonsense(now, rollout, witness),
         }
     }
@@ -133,6 +134,16 @@ impl Trouble {
             "cut off too long"
         });
         rollout.world.act_at(now, Act::CutOff(node, span));
+    }
+
+    /// A node of a cluster manager: its work outlives a fence, by the manager or by our lease.
+    fn set_adrift(&mut self, now: Time, rollout: &mut Rollout<VirtualWorld>) {
+        let settings = &self.cluster.settings;
+        let fenced_after = (settings.lease + settings.margin).as_seconds();
+        let span = self.dice.seconds(0.0, 2.0 * fenced_after + 1.0);
+        let (node, given_up) = (self.node(), self.dice.chance(0.5));
+        self.count(if given_up { "given up with its work" } else { "silent with its work" });
+        rollout.world.act_at(now, Act::Adrift { node, span, given_up });
     }
 
     fn die(&mut self, now: Time, rollout: &mut Rollout<VirtualWorld>) {
@@ -214,6 +225,9 @@ impl Trouble {
             1 => Input::StartRefused { allocation, why: "a lie".into() },
             _ => Input::over(allocation, Outcome::Succeeded),
         };
+        if view.fenced_attempts().any(|(fenced, _)| fenced == allocation) {
+            return; // its end is awaited
+        }
         self.count("news of a wrong attempt");
         let shown = super::words::input(&input);
         if self.say(now, rollout, witness, input) {

@@ -113,6 +113,8 @@ impl Witness {
     fn see_input(&mut self, input: &Input, view: &View<'_>) {
         match input {
             Input::Started(_) => self.news.push(input.clone()),
+            // What was stopped moved nothing on.
+            Input::Ended { outcome: Outcome::Stopped, .. } => self.news.push(input.clone()),
             Input::StartRefused { .. } | Input::Ended { .. } => {
                 self.idle_preemptions = 0;
                 self.news.push(input.clone());

@@ -19,6 +19,16 @@ pub enum Act {
     Die(NodeId),
     /// A node is cut off for a while: its work goes on until its lease runs out, its news waits.
     CutOff(NodeId, Span),
+    /// A node without an agent of ours is out of reach for a while, as a node of a cluster manager can be: its work goes
+    /// on whatever our lease says. Either the manager gives it up at once, or it is only not heard of.
+    Adrift {
+        /// The node.
+        node: NodeId,
+        /// How long it is out of reach.
+        span: Span,
+        /// Whether the manager gives it up.
+        given_up: bool,
+    },
     /// A silent node is repaired: it is known to be empty, and joins again. Nothing happens to one that is well.
     Repair(NodeId),
     /// The same, and meanwhile somebody put other devices into it and gave it other features.
@@ -87,6 +97,7 @@ impl VirtualWorld {
             Act::RefuseNext(index, times) => *self.refusals.entry(index).or_default() += times,
             Act::Die(node) => self.die(now, node, inputs),
             Act::CutOff(node, span) => self.cut_off(now, node, span, inputs),
+            Act::Adrift { node, span, given_up } => self.set_adrift(now, node, span, given_up, inputs),
             Act::Repair(node) => self.repair(now, node, None, inputs),
             Act::Refit(node, devices, features) => self.repair(now, node, Some((devices, features)), inputs),
         }

@@ -1,7 +1,8 @@
 //! Nodes that die, are cut off and come back; and allocations that are brought up and taken down on them.
 //!
-//! Nobody can tell a dead node from one that is cut off. So the end of work on a silent node is reported only when
-//! the node is heard again, or when its lease has run out: by then its own agent has ended everything there.
+//! A dead node cannot be told from one that is cut off. So the end of work on a silent node is reported only when
+//! the node is heard again, or when its lease has run out: by then its own agent has ended everything there. A node that
+//! is *adrift* has no such agent: its work goes on until the node is in reach again.
 
 use super::{Happening, Live, VirtualWorld};
 use crate::workload::Cluster;
@@ -14,7 +15,7 @@ pub(super) struct Nodes {
     /// The node of each device, as the scheduler numbers them.
     of_device: Vec<NodeId>,
     condition: Vec<Condition>,
-    /// Counts the silences of each node, so that what was planned for an earlier one does not touch a later one.
+    /// Counts how often each node fell silent or was heard again, so that what was planned before does not touch it after.
     silences: Vec<u32>,
     /// Silent for so long that nothing can be running there.
     out: Vec<bool>,
@@ -28,6 +29,7 @@ enum Condition {
     Well,
     Dead,
     CutOff,
+    Adrift { given_up: bool },
 }
 
 /// How many numbers a node's devices take, and its host if it accounts for it.
@@ -96,6 +98,7 @@ impl Nodes {
 
     fn is_heard_again(&mut self, node: NodeId) {
         (self.condition[node.index()], self.out[node.index()]) = (Condition::Well, false);
+        self.silences[node.index()] += 1;
     }
 }
 
@@ -159,7 +162,9 @@ impl VirtualWorld {
                 self.later(now + self.nodes.lease, Happening::LeaseOut(node, number));
                 inputs.push(Input::NodeSilent(node));
             }
-            Condition::CutOff | Condition::Dead => self.nodes.condition[node.index()] = Condition::Dead,
+            Condition::CutOff | Condition::Dead | Condition::Adrift { .. } => {
+                self.nodes.condition[node.index()] = Condition::Dead
+            }
         }
     }
 
@@ -172,6 +177,49 @@ impl VirtualWorld {
         inputs.push(Input::NodeSilent(node));
         self.later(now + span, Happening::Reconnect(node, number));
         self.later(now + self.nodes.lease, Happening::LeaseOut(node, number));
+    }
+
+    /// A node drops out of reach, and nothing on it ends its work.
+    pub(super) fn set_adrift(
+        &mut self,
+        now: Time,
+        node: NodeId,
+        span: Span,
+        given_up: bool,
+        inputs: &mut Vec<Input>,
+    ) {
+        if self.nodes.is_silent(node) {
+            return;
+        }
+        self.nodes.falls_silent(node, Condition::Adrift { given_up });
+        inputs.push(if given_up { Input::NodeFenced(node) } else { Input::NodeSilent(node) });
+        self.later(now + span, Happening::Reconnect(node, self.nodes.silences[node.index()]));
+    }
+
+    /// A node that was given up is in reach again, with what still runs on it. What was pending there may come up at this
+    /// moment: that is news of attempts which the scheduler has given up. Then everything is ended, and the node joins.
+    fn drifts_back(&mut self, now: Time, node: NodeId, inputs: &mut Vec<Input>) {
+        let here = self.live.iter().filter(|(_, live)| live.nodes.contains(&node));
+        inputs.extend(here.map(|(&id, _)| Input::Started(id)));
+        self.later(now + self.delays.stop, Happening::Emptied(node, self.nodes.silences[node.index()]));
+    }
+
+    /// Nothing is left on a node that the scheduler has given up: it joins again.
+    pub(super) fn emptied(&mut self, now: Time, node: NodeId, number: u32, inputs: &mut Vec<Input>) {
+        if self.nodes.silences[node.index()] == number {
+            self.empty(now, node);
+            inputs.push(Input::NodeJoined(self.nodes.specs[node.index()].clone()));
+        }
+    }
+
+    /// The scheduler has given a node up before it was heard of again: what ran on is ended, and the node joins.
+    pub(super) fn return_refused(&mut self, now: Time, node: NodeId) {
+        if let Some(&number) = self.nodes.silences.get(node.index())
+            && !self.nodes.is_silent(node)
+        {
+            // By then the scheduler has fenced it, if its time was up just now.
+            self.later(now + Span::seconds(1), Happening::Emptied(node, number));
+        }
     }
 
     /// The node's own agent ends its work: it has not heard from us for too long.
@@ -221,7 +269,8 @@ impl VirtualWorld {
         match self.nodes.condition[node.index()] {
             Condition::Well => {}
             Condition::Dead => self.repair(now, node, None, inputs),
-            Condition::CutOff => {
+            Condition::Adrift { given_up: true } => self.drifts_back(now, node, inputs),
+            Condition::CutOff | Condition::Adrift { given_up: false } => {
                 self.nodes.is_heard_again(node);
                 inputs.push(Input::NodeReturned(node));
                 self.tell_missed(now, node, inputs);
@@ -242,17 +291,8 @@ impl VirtualWorld {
         }
     }
 
-    /// A silent node comes back empty, perhaps with other devices: whatever ran there before is known to be over.
-    pub(super) fn repair(
-        &mut self,
-        now: Time,
-        node: NodeId,
-        refit: Option<(Vec<DeviceGroup>, Vec<String>)>,
-        inputs: &mut Vec<Input>,
-    ) {
-        if !self.nodes.is_silent(node) {
-            return;
-        }
+    /// Nothing is left on a node, and it is heard of.
+    fn empty(&mut self, now: Time, node: NodeId) {
         self.end_work_on(now, node);
         self.nodes.is_heard_again(node);
         self.nothing_is_left(now, node, true);
@@ -266,6 +306,20 @@ impl VirtualWorld {
             self.live.remove(&id);
             self.workers.go(id);
         }
+    }
+
+    /// A silent node comes back empty, perhaps with other devices: whatever ran there before is known to be over.
+    pub(super) fn repair(
+        &mut self,
+        now: Time,
+        node: NodeId,
+        refit: Option<(Vec<DeviceGroup>, Vec<String>)>,
+        inputs: &mut Vec<Input>,
+    ) {
+        if !self.nodes.is_silent(node) {
+            return;
+        }
+        self.empty(now, node);
         if let Some((devices, features)) = refit {
             self.nodes.specs[node.index()].features = features;
             if devices != self.nodes.specs[node.index()].devices {

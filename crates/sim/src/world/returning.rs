@@ -52,17 +52,25 @@ impl VirtualWorld {
 
     /// Its name may be given again, so nothing that was to happen to it may happen.
     fn forget(&mut self, id: AllocationId) {
+        self.dismiss(id);
+        self.left.remove(&id.ask);
+    }
+
+    /// Ends an attempt that the scheduler knows nothing of, without a report.
+    pub(super) fn dismiss(&mut self, id: AllocationId) {
         self.live.remove(&id);
         self.workers.go(id);
         self.unsettled.remove(&id);
-        self.left.remove(&id.ask);
         self.nodes.drop_mail(id);
         self.agenda.retain(|Reverse((_, _, happening))| match happening {
             Happening::Up(other)
             | Happening::Refuse(other)
             | Happening::Over(other, _)
             | Happening::Gone(other) => *other != id,
-            Happening::Heard(_) | Happening::Reconnect(..) | Happening::LeaseOut(..) => true,
+            Happening::Heard(_)
+            | Happening::Reconnect(..)
+            | Happening::LeaseOut(..)
+            | Happening::Emptied(..) => true,
         });
     }
 }

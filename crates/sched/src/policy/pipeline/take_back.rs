@@ -99,14 +99,23 @@ impl Pipeline {
         let begin = draft.mark();
         let mut taken: Vec<AskId> = vec![];
         let mut placement = None;
-        for victim in &victims.all {
+        let is_useful = |draft: &Draft<'_>, victim: &&Victim| {
             let has_some = |kind: &KindId| victim.kinds.contains(kind);
-            let is_useful = (needs.iter().any(|(kind, _)| has_some(kind))
+            (needs.iter().any(|(kind, _)| has_some(kind))
                 || (is_hosted && draft.pools().is_some_and(|pools| has_some(&pools))))
                 && !draft.stops(victim.id)
-                && (!is_featured || is_near(draft, victim.id));
-            let is_entitled = is_useful && self.may_take(draft, (ask.id(), key), (victim.id, victim.key));
-            if is_entitled && draft.stop(victim.id, cause).is_ok() {
+                && (!is_featured || is_near(draft, victim.id))
+        };
+        let mut left: Vec<&Victim> = victims.all.iter().filter(|victim| is_useful(draft, victim)).collect();
+        // A rule that looks at what is free may say yes once others have been stopped.
+        loop {
+            let (before, mut skipped) = (taken.len(), vec![]);
+            for victim in left {
+                let is_entitled = self.may_take(draft, (ask.id(), key), (victim.id, victim.key));
+                if !is_entitled || draft.stop(victim.id, cause).is_err() {
+                    skipped.push(victim);
+                    continue;
+                }
                 taken.push(victim.id);
                 if could_fit(draft, ask, &needs) {
                     placement = draft.find_room(self.place.as_ref(), ask, &least);
@@ -115,6 +124,10 @@ impl Pipeline {
                     break;
                 }
             }
+            if placement.is_some() || taken.len() == before {
+                break;
+            }
+            left = skipped;
         }
         draft.back_to(begin);
         let Some(found) = &placement else { return false };

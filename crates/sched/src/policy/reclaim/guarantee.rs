@@ -1,8 +1,9 @@
-//! A tenant below its guarantee takes from tenants above theirs, and never pushes one below.
+//! A tenant below its guarantee preempts tenants above theirs.
 //!
-//! Only what a tenant holds beyond its promise can be taken, and only by somebody who stays within theirs, so two
-//! tenants cannot take the same device from each other in turn. Does badly when guarantees add up to more than the
-//! cluster has: then some promise cannot be kept, and nobody is told by this rule.
+//! The claimant stays within its guarantee, and the victim's tenant must be able to spare the victim; see
+//! `Draft::may_reclaim` for when a gang that is wider than its tenant's guarantee is stopped, and why this ends. Does badly
+//! when guarantees add up to more than the cluster has (some cannot be kept, and this rule reports it to no one), and for
+//! requests that accept several kinds: to stop such a gang they must be within their guarantee of each.
 
 use super::{Reclaim, Weakest};
 use crate::draft::Draft;
@@ -30,12 +31,6 @@ impl Reclaim for Guarantee {
         if claimant.spec().qos == Qos::BestEffort || claimant.tenant() == victim.tenant() {
             return false;
         }
-        draft.stands_without(&victim)
-            && draft.most_needs(&claimant).into_iter().any(|(kind, share)| {
-                let promised = view.account(claimant.tenant(), kind).guarantee;
-                let holds = victim.grants().iter().any(|grant| view.kind_of(grant.device) == kind);
-                // Nobody is promised a part of a host.
-                holds && share > 0 && draft.standing(claimant.tenant(), kind) + share <= promised
-            })
+        draft.may_reclaim(&claimant, &victim)
     }
 }

@@ -22,9 +22,8 @@ impl Reclaim for Level {
     fn may_take(&self, draft: &Draft<'_>, claimant: (AskId, Key), victim: (AskId, Key)) -> bool {
         let view = draft.view();
         let (Some(first), Some(second)) = (view.ask(claimant.0), view.ask(victim.0)) else { return false };
-        let is_spare = first.tenant() == second.tenant() || draft.stands_without(&second);
-        let is_entitled =
-            first.spec().qos != Qos::BestEffort && is_spare && is_served_first(draft, &first, &second);
-        is_entitled && claimant.1.level < victim.1.level
+        let is_spare = || first.tenant() == second.tenant() || draft.stands_without(&second);
+        let is_entitled = first.spec().qos != Qos::BestEffort && is_served_first(draft, &first, &second);
+        is_entitled && claimant.1.level < victim.1.level && is_spare()
     }
 }

@@ -29,8 +29,8 @@ impl Reclaim for Priority {
         if victim.spec().qos == Qos::BestEffort {
             return true;
         }
-        let is_spare = claimant.tenant() == victim.tenant() || draft.stands_without(&victim);
         let claim = |ask: &AskView<'_>| (ask.spec().qos, ask.spec().priority);
-        claim(&claimant) > claim(&victim) && is_spare
+        let is_spare = || claimant.tenant() == victim.tenant() || draft.stands_without(&victim);
+        claim(&claimant) > claim(&victim) && is_spare()
     }
 }

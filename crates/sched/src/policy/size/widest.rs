@@ -1,6 +1,8 @@
 //! As wide as fits: an elastic range starts at the largest width for which there is room, and keeps it.
 //!
-//! All elastic roles shrink together, member by member. Does badly for jobs that hardly gain from width: they take
+//! All elastic roles shrink together, by the same number of members, each down to its least. How many
+//! parameter servers a number of workers needs is not known here, and this is a rule that users can predict; a role that
+//! must not shrink has one count and no range. So a role may be narrower than its own kind would allow. Does badly for jobs that hardly gain from width: they take
 //! devices that others would use better.
 
 use super::Size;

@@ -82,9 +82,11 @@ impl Reader {
         Ok(())
     }
 
-    /// `node n1 dies`, `node n1 is cut off for 20s`, `node n1 comes back`, `node n1 drains`, `node n1 undrains`.
+    /// `node n1 dies`, `node n1 is cut off for 20s`, `node n1 is given up for 5m`, `node n1 is adrift for 5m`,
+    /// `node n1 comes back`, `node n1 drains`, `node n1 undrains`.
     fn node_act(&mut self, words: &mut Words<'_>) -> Result<Act, ReadError> {
-        const WHAT: &str = "dies, is cut off for, comes back, drains or undrains";
+        const WHAT: &str =
+            "dies, is cut off for, is given up for, is adrift for, comes back, drains or undrains";
         let node = self.node(words)?;
         Ok(match words.word(WHAT)? {
             "dies" => Act::Die(node),
@@ -95,10 +97,22 @@ impl Reader {
                 Act::Repair(node)
             }
             "is" => {
-                for word in ["cut", "off", "for"] {
+                const HOW: &str = "cut off for, given up for or adrift for";
+                let how = words.word(HOW)?;
+                let rest: &[&str] = match how {
+                    "cut" => &["off", "for"],
+                    "given" => &["up", "for"],
+                    "adrift" => &["for"],
+                    _ => return Err(words.before(HOW)),
+                };
+                for word in rest {
                     words.need(&[word])?;
                 }
-                Act::CutOff(node, words.read("a time", value::span)?)
+                let span = words.read("a time", value::span)?;
+                match how {
+                    "cut" => Act::CutOff(node, span),
+                    how => Act::Adrift { node, span, given_up: how == "given" },
+                }
             }
             _ => return Err(words.before(WHAT)),
         })

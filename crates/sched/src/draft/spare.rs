@@ -1,0 +1,73 @@
+//! What a tenant can spare: the part of preemption that guarantees decide.
+
+use super::Draft;
+use crate::view::AskView;
+use consort_types::{KindId, TenantId, WHOLE};
+use std::collections::BTreeMap;
+
+type Amounts = BTreeMap<KindId, u64>;
+
+impl Draft<'_> {
+    /// Whether a tenant keeps at least its guarantee without this ask, in every kind that the ask holds.
+    pub fn stands_without(&self, victim: &AskView<'_>) -> bool {
+        self.is_spare(victim.tenant(), &self.held(victim))
+    }
+
+    /// Whether a claimant may reclaim what a victim of another tenant holds, by the claimant's guarantee.
+    ///
+    /// Either the victim's tenant keeps its guarantee without the victim, and the claimant is within its guarantee of a kind
+    /// that it needs and the victim holds. Or the victim is a gang that reaches beyond its tenant's guarantee and can only
+    /// be stopped whole: then the claimant must be within its guarantee of *every* kind that it needs, the victim's
+    /// tenant must hold more than its guarantee of one of these, and what is free once the claimant has started must
+    /// cover the victim's guarantee again.
+    ///
+    /// It ends: a claimant of the second case is within its guarantee in all that it holds, so no rule may stop it unless
+    /// its tenant grows; and the victim cannot use the same guarantee to return, because its tenant was above it. If
+    /// the claimant could be above on some kind, three tenants could chase each other for ever
+    /// (`scenarios/quotas/no-chase.txt`).
+    pub fn may_reclaim(&self, claimant: &AskView<'_>, victim: &AskView<'_>) -> bool {
+        let (held, needs) = (self.held(victim), self.most_needs(claimant));
+        // There are no guarantees of parts of a host, of which no share is needed.
+        let mut needs = needs.into_iter().filter(|(_, share)| *share > 0).peekable();
+        if needs.peek().is_none() {
+            return false;
+        }
+        let needs: Amounts = needs.collect();
+        let is_promised = |(&kind, &share): (&KindId, &u64)| {
+            let account = self.state.ledger.account(claimant.tenant(), kind);
+            self.standing(claimant.tenant(), kind) + share <= account.guarantee
+        };
+        if self.is_spare(victim.tenant(), &held) {
+            return needs.iter().any(|need| held.contains_key(need.0) && is_promised(need));
+        }
+        let is_above = |kind: &KindId| {
+            let promised = self.state.ledger.account(victim.tenant(), *kind).guarantee;
+            needs.contains_key(kind) && self.standing(victim.tenant(), *kind) > promised
+        };
+        let is_covered = |(&kind, &share): (&KindId, &u64)| {
+            let free = u64::from(self.free().total(kind)) * u64::from(WHOLE) + share;
+            let left = free.saturating_sub(needs.get(&kind).copied().unwrap_or(0));
+            self.missing(victim.tenant(), kind, share) <= left
+        };
+        needs.iter().all(is_promised) && held.keys().any(is_above) && held.iter().all(is_covered)
+    }
+
+    /// Thousandths of each kind that an ask holds.
+    fn held(&self, ask: &AskView<'_>) -> Amounts {
+        let mut held = Amounts::new();
+        for grant in ask.grants() {
+            *held.entry(self.state.cluster.device(grant.device).kind).or_default() += u64::from(grant.share);
+        }
+        held
+    }
+
+    /// What a tenant lacks of its guarantee once it has given this much back.
+    fn missing(&self, tenant: TenantId, kind: KindId, share: u64) -> u64 {
+        let promised = self.state.ledger.account(tenant, kind).guarantee;
+        promised.saturating_sub(self.standing(tenant, kind).saturating_sub(share))
+    }
+
+    fn is_spare(&self, tenant: TenantId, held: &Amounts) -> bool {
+        held.iter().all(|(&kind, &share)| self.missing(tenant, kind, share) == 0)
+    }
+}
