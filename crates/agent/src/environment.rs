@@ -27,11 +27,15 @@ use std::collections::BTreeMap;
 /// Where programs are looked for when nobody says.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
+/// Tokens that act for a person elsewhere. What a submitter has around them reaches a job without being named, and these
+/// should not; a job that needs one asks for it by name. Our own token goes with all of `CONSORT_*`.
+const SECRETS: [&str; 1] = ["SLURM_JWT"];
+
 /// What each worker of a team finds, in order of names.
 pub fn environment(team: &Team<'_>, work: &Work, rank: u32) -> Vec<(String, String)> {
     let worker = &team.workers[rank as usize];
     let mut all = BTreeMap::from([("PATH".to_owned(), PATH.to_owned())]);
-    all.extend(work.inherited.iter().cloned());
+    all.extend(work.inherited.iter().filter(|(name, _)| !SECRETS.contains(&&**name)).cloned());
     frameworks::set(&mut all, team, worker);
     slurm::set(&mut all, team, worker, work);
     if worker.cpus > 0 && !work.inherited.iter().any(|(name, _)| name == "OMP_NUM_THREADS") {

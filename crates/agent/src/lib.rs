@@ -11,8 +11,10 @@
 //! | [`shim`] | the small process above each worker, which outlives the daemon |
 //! | [`status`] | what a shim writes down, and the lock that makes it the only one |
 //! | [`process`] | which process is which, and what is left of one |
+//! | [`untrusted`] | files that a job can write or replace, opened and read without being fooled |
 //! | [`telemetry`], [`health`] | what devices are doing, and which of them must not be used |
 //! | [`news`] | what happened and was not yet taken |
+//! | [`owned`] | folders and files that no other user can write or replace |
 //! | [`words`] | reasons that the scheduler takes |
 //! | [`crash`] | places at which tests may kill the daemon |
 //!
@@ -27,8 +29,10 @@ pub mod health;
 pub mod launch;
 pub mod news;
 mod nvidia;
+pub mod owned;
 pub mod process;
 pub mod shim;
 pub mod status;
 pub mod telemetry;
+pub mod untrusted;
 pub mod words;

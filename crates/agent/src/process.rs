@@ -3,12 +3,17 @@
 //! For: a process that is found again after a restart of ours, or after its own death, is the one we meant.
 //! Promises: a process is named by its number, its birth and the boot it was born in, which together are never
 //! reused; a zombie counts as gone.
-//! Never: signals a process that it cannot tie to the allocation it was asked about.
+//! Never: signals a process that it cannot tie to the allocation it was asked about; believes what a process of another
+//! user carries in its environment.
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// One process, for as long as the machine is up and afterwards.
@@ -27,6 +32,21 @@ impl Identity {
     pub fn own(boot: &str) -> Option<Self> {
         let pid = rustix::process::getpid().as_raw_pid();
         Some(Self { pid, born: look(pid)?.born, boot: boot.to_owned() })
+    }
+
+    /// A process of this boot, be it a zombie.
+    pub fn of(pid: i32) -> Option<Self> {
+        Some(Self { pid, born: look(pid)?.born, boot: boot().to_owned() })
+    }
+
+    /// Kills this process and no other that may have got its number since.
+    pub fn kill(&self) {
+        let pid = Pid::from_raw(self.pid);
+        let held = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        // Only now is it certain whom the descriptor names.
+        if let Some(held) = held.filter(|_| self.is_alive()) {
+            let _ = pidfd_send_signal(&held, Signal::KILL);
+        }
     }
 
     /// Whether it is still there, and no zombie.
@@ -106,33 +126,110 @@ fn descendants() -> Vec<(i32, Found)> {
 /// Everything a worker runs carries the folder of its slot under this name, unless it takes pains to lose it.
 pub const MARK: &str = "CONSORT_SLOT";
 
+/// A shim carries the folder of its slot under this name, and no worker does.
+pub const SHIM_MARK: &str = "CONSORT_SHIM";
+
 /// What a worker left behind when its shim died: kills it, and says who it was; the caller looks again until there is
 /// nobody. One that is dying has lost its environment and may still hold its devices, so that those who were killed
 /// have to be waited for by name.
 ///
 /// The kernel does not give a number to a new process while it still names a session, so whoever is in the session
-/// of the dead shim is of that worker, unless it says otherwise itself.
+/// of the dead shim is of that worker, unless it says otherwise itself. While anybody lives under the number of the shim,
+/// the session is not looked at: the number may have been given anew, or written into a record by somebody else.
 pub fn kill_leftovers(shim: &Identity, slot: &Path) -> Vec<Identity> {
     if shim.boot != boot() {
         return Vec::new();
     }
-    let prefix = [MARK.as_bytes(), b"="].concat();
-    let mark = [&prefix, slot.as_os_str().as_encoded_bytes()].concat();
-    let reused = look(shim.pid).is_some_and(|found| found.born != shim.born);
+    let is_dead = look(shim.pid).is_none_or(|found| found.born == shim.born && found.is_over());
     let mut killed = Vec::new();
     for (pid, found) in all() {
         if found.is_over() || found.born < shim.born || pid == rustix::process::getpid().as_raw_pid() {
             continue;
         }
-        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        let marked = environment.split(|&byte| byte == 0).find(|one| one.starts_with(&prefix));
-        let of_session = found.session == shim.pid && !reused;
-        if marked.map_or(of_session, |own| own == mark) {
-            kill(pid);
-            killed.push(Identity { pid, born: found.born, boot: shim.boot.clone() });
+        let of_session = is_dead && found.session == shim.pid;
+        if value_of(pid, MARK).map_or(of_session, |own| own == slot) {
+            let one = Identity { pid, born: found.born, boot: shim.boot.clone() };
+            one.kill();
+            killed.push(one);
         }
     }
     killed
+}
+
+/// Kills every process that carries the mark of a slot, and says who it was. For a slot whose shim is gone and unknown;
+/// as with [`kill_leftovers`], the caller looks again until there is nobody: whoever is killed may have forked before.
+pub fn kill_marked(slot: &Path) -> Vec<Identity> {
+    let own = rustix::process::getpid().as_raw_pid();
+    let others = all().into_iter().filter(|(pid, found)| !found.is_over() && *pid != own);
+    let marked = others.filter(|(pid, _)| value_of(*pid, MARK).is_some_and(|own| own == slot));
+    let marked = marked.map(|(pid, found)| Identity { pid, born: found.born, boot: boot().to_owned() });
+    marked.inspect(Identity::kill).collect()
+}
+
+/// The processes of one slot.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Crew {
+    /// Its shim. There may be several for a moment; one of them has the lock.
+    pub shims: Vec<Identity>,
+    /// Processes of its worker.
+    pub workers: Vec<Identity>,
+}
+
+/// All shims and workers of this user whose slots are below a folder, by the folder of their slot. They are known by
+/// what they carry in their environment since they were started, and not by anything that is written in a file.
+pub fn crews(run_dir: &Path) -> BTreeMap<PathBuf, Crew> {
+    let mut crews: BTreeMap<PathBuf, Crew> = BTreeMap::new();
+    for (pid, found) in all() {
+        if found.is_over() || pid == rustix::process::getpid().as_raw_pid() {
+            continue;
+        }
+        let identity = Identity { pid, born: found.born, boot: boot().to_owned() };
+        if let Some(slot) = value_of(pid, SHIM_MARK).filter(|slot| slot.starts_with(run_dir)) {
+            crews.entry(slot).or_default().shims.push(identity);
+        } else if let Some(slot) = value_of(pid, MARK).filter(|slot| slot.starts_with(run_dir)) {
+            crews.entry(slot).or_default().workers.push(identity);
+        }
+    }
+    crews
+}
+
+/// Whether a living process is the shim of this slot: a number that somebody wrote into a file may be anybody's.
+/// Shims of older versions carry no mark; they are known by the slot they were called with.
+pub fn is_shim_of(identity: &Identity, slot: &Path) -> bool {
+    let is_self = identity.pid == rustix::process::getpid().as_raw_pid();
+    if is_self || !identity.is_alive() || !is_of_this_user(identity.pid) {
+        return false;
+    }
+    let marked = value_of(identity.pid, SHIM_MARK).or_else(|| {
+        let called = fs::read(format!("/proc/{}/cmdline", identity.pid)).ok()?;
+        let last = called.strip_suffix(b"\0")?.rsplit(|&byte| byte == 0).next()?;
+        Some(PathBuf::from(OsStr::from_bytes(last)))
+    });
+    marked.is_some_and(|marked| is_same_slot(&marked, slot))
+}
+
+/// Whether both name one slot: the same folder, or the same attempt and worker in a data directory that was moved since
+/// the shim was started.
+fn is_same_slot(marked: &Path, slot: &Path) -> bool {
+    let worker = |path: &Path| Some((path.parent()?.file_name()?.to_owned(), path.file_name()?.to_owned()));
+    marked == slot || (worker(marked).is_some() && worker(marked) == worker(slot) && !marked.exists())
+}
+
+/// Root can read what anybody carries, and anybody can carry anything.
+fn is_of_this_user(pid: i32) -> bool {
+    let us = rustix::process::geteuid().as_raw();
+    fs::metadata(format!("/proc/{pid}")).is_ok_and(|found| found.uid() == us)
+}
+
+/// A variable in the environment that a process of this user was started with.
+fn value_of(pid: i32, name: &str) -> Option<PathBuf> {
+    if !is_of_this_user(pid) {
+        return None;
+    }
+    let prefix = [name.as_bytes(), b"="].concat();
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let value = environment.split(|&byte| byte == 0).find_map(|one| one.strip_prefix(&prefix[..]))?;
+    Some(PathBuf::from(OsStr::from_bytes(value)))
 }
 
 fn all() -> Vec<(i32, Found)> {
@@ -171,6 +268,59 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(!has_descendant_in(group));
+    }
+
+    #[test]
+    fn shims_are_known_by_what_they_carry_and_not_by_a_number() {
+        let sleep = |mark: &str, slot: &str| {
+            std::process::Command::new("sleep").arg("60").env(mark, slot).spawn().unwrap()
+        };
+        let slots = format!("/nowhere-{}", std::process::id());
+        let (here, there) = (format!("{slots}/1.0.0#1/w0"), format!("{slots}/2.0.0#1/w0"));
+        let mut children = [sleep(SHIM_MARK, &here), sleep(MARK, &here), sleep(MARK, "/elsewhere/w0")];
+        let [shim, worker, _] = children.each_ref().map(|child| Identity::of(child.id() as i32).unwrap());
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        // Until it runs another program a child carries the environment of this one.
+        while crews(Path::new(&slots)).get(Path::new(&here)).is_none_or(|crew| crew.workers.is_empty()) {
+            assert!(std::time::Instant::now() < until);
+        }
+        let crew = Crew { shims: vec![shim.clone()], workers: vec![worker.clone()] };
+        assert_eq!(crews(Path::new(&slots)), BTreeMap::from([(PathBuf::from(&here), crew)]));
+        assert!(is_shim_of(&shim, Path::new(&here)) && !is_shim_of(&shim, Path::new(&there)));
+        assert!(is_shim_of(&shim, Path::new("/moved/1.0.0#1/w0")), "there is nothing at the old place");
+        assert!(!is_shim_of(&worker, Path::new(&here)));
+        assert!(!is_shim_of(&Identity::own(boot()).unwrap(), Path::new(&here)));
+        assert!(!is_shim_of(&Identity { born: shim.born + 1, ..shim }, Path::new(&here)));
+        for child in &mut children {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+
+    #[test]
+    fn what_another_user_carries_is_not_believed() {
+        use std::os::unix::process::CommandExt;
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: what_another_user_carries_is_not_believed needs root, to be another user");
+            return;
+        }
+        let slots = format!("/nobody-{}", std::process::id());
+        let slot = PathBuf::from(format!("{slots}/1.0.0#1/w0"));
+        let sleep = |mark: &str, uid: u32| {
+            let mut command = std::process::Command::new("sleep");
+            command.arg("60").env(mark, &slot).uid(uid).spawn().unwrap()
+        };
+        let mut children = [sleep(SHIM_MARK, 65534), sleep(MARK, 65534), sleep(MARK, 0)];
+        let [shim, worker, ours] = children.each_ref().map(|child| Identity::of(child.id() as i32).unwrap());
+        let crew = Crew { shims: vec![], workers: vec![ours.clone()] };
+        assert_eq!(crews(Path::new(&slots)), BTreeMap::from([(slot.clone(), crew)]));
+        assert!(!is_shim_of(&shim, &slot));
+        assert_eq!(kill_marked(&slot), [ours]);
+        assert!(worker.is_alive());
+        for child in &mut children {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
     }
 
     #[test]

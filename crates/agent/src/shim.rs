@@ -10,6 +10,7 @@
 //! Never: depends on the daemon being there. Never blocks a worker because a log cannot be written.
 
 mod confine;
+mod descriptors;
 mod groups;
 mod log;
 mod memory;
@@ -63,30 +64,33 @@ impl Left {
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ! {
     let mut arguments = arguments.into_iter();
     let code = match (arguments.next(), arguments.next()) {
-        (Some(folder), None) => run(&Slot::at(folder)).err().map_or(0, |left| left as i32),
+        (Some(folder), None) => run(Slot::at(folder)).err().map_or(0, |left| left as i32),
         _ => Left::Called as i32,
     };
     std::process::exit(code)
 }
 
-fn run(slot: &Slot) -> Result<(), Left> {
-    // First of all, so that no request to stop can hit us halfway: until here it kills us, and nothing has begun.
+fn run(slot: Slot) -> Result<(), Left> {
+    descriptors::close_inherited();
+    // Before anything can be begun, so that no request to stop can hit us halfway: until here it kills us.
     let signals = Signals::hold().map_err(|_| Left::Called)?;
     let daemon = getppid();
     signals::lead_session();
     let _ = set_child_subreaper(Some(rustix::process::getpid()));
-    let order = Order::read(&slot.order()).map_err(|_| Left::Order)?;
-    let mut held = match status::claim(&slot.status()).map_err(|_| Left::Status)? {
+    let order = Order::read(&slot.order()).ok().flatten().ok_or(Left::Order)?;
+    let slot = &slot.recorded_as(&order);
+    let mut held = match status::claim(slot.record()).map_err(|_| Left::Status)? {
         Claim::Ours(held) => held,
         Claim::Taken | Claim::Spent(_) => return Err(Left::Taken),
     };
     let confinement = Arc::new(Confinement::prepare(&order, slot));
-    let started = Started {
+    let started = Record::Started(Started {
         shim: Identity::own(&order.boot).ok_or(Left::Status)?,
         groups: confinement.groups().to_vec(),
         notes: confinement.notes().to_vec(),
-    };
-    held.append(&Record::Started(started)).map_err(|_| Left::Status)?;
+    });
+    held.append(&started).map_err(|_| Left::Status)?;
+    report(&started);
     let mut log = Log::new(&order.log);
     for note in confinement.notes() {
         log.say(note);
@@ -94,19 +98,28 @@ fn run(slot: &Slot) -> Result<(), Left> {
     let exited = watch::live(slot, &order, &confinement, &signals, &mut log);
     log.finish();
     confinement.remove();
+    report(&Record::Exited(exited));
     write_down(&mut held, exited, daemon);
     Ok(())
+}
+
+/// Tells the daemon that started us, if it is still there, what is also in the record: our standard output is a pipe to
+/// it. It believes these words before any file, because no job can have put them there.
+fn report(record: &Record) {
+    // Nobody may listen any more; the record is for those who come later.
+    let _ = rustix::io::write(std::io::stdout(), &status::line(record));
 }
 
 /// Ends whatever a worker left when its shim died. True once nothing is left; until then it is to be called again, with
 /// the same list of those who were killed and may not be gone yet.
 pub fn clear(left: &Started, slot: &Slot, dying: &mut Vec<Identity>) -> bool {
-    let grouped = groups::kill_all(&left.groups);
+    let own = confine::own_groups(&left.groups, slot);
+    let grouped = groups::kill_all(&own);
     dying.extend(process::kill_leftovers(&left.shim, slot.folder()));
     dying.retain(Identity::is_alive);
     let nobody = grouped == 0 && dying.is_empty();
     if nobody {
-        groups::remove(&left.groups);
+        groups::remove(&own);
     }
     nobody
 }

@@ -7,16 +7,25 @@
 //! ```
 //! For: a daemon that comes back knows what happened while it was away, and no attempt is ever run twice.
 //! Promises: one file that only grows; each line carries its checksum, and a torn last line is as if it had never
-//! been written. Whoever holds the lock of the file is the one shim of the worker.
-//! Never: is rewritten. A file with any record in it is spent: a shim that finds one leaves at once.
+//! been written. Whoever holds the lock of the file is the one shim of the worker. The same lines go to the daemon
+//! through a pipe, if it is there, and there no job can touch them.
+//! Never: is rewritten. A file with any record in it is spent: a shim that finds one leaves at once. A file that holds
+//! something else is no answer but an error (`InvalidData`): jobs run as our user and can write to it.
 
 use crate::process::Identity;
+use crate::untrusted::{self, Owners};
 use consort_types::{Cause, Digest};
-use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+
+/// The longest file that is read. Real ones are a few hundred bytes long.
+const LONGEST: u64 = 64 << 10;
+
+/// The longest line that may be torn: a record is written at once, and is not longer than this.
+const LONGEST_TORN: usize = 4 << 10;
 
 /// One line of the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,6 +65,13 @@ pub struct Exited {
     pub at_ms: u64,
 }
 
+impl Started {
+    /// Taken on by this shim, of which nothing more is known.
+    pub fn by(shim: Identity) -> Self {
+        Self { shim, groups: Vec::new(), notes: Vec::new() }
+    }
+}
+
 impl Exited {
     /// Done, and of its own accord.
     pub fn is_success(&self) -> bool {
@@ -82,16 +98,16 @@ pub enum Claim {
 
 /// Asks for the lock of a status file, which is made if need be.
 pub fn claim(path: &Path) -> io::Result<Claim> {
-    let flags = OFlags::CREATE | OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC;
-    let mut file = File::from(rustix::fs::open(path, flags, Mode::from_raw_mode(0o644))?);
+    let (base, name) = untrusted::rooted(path);
+    let mut file = untrusted::append(base, name, Owners::ours())?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
         Err(rustix::io::Errno::WOULDBLOCK) => return Ok(Claim::Taken),
         Err(error) => return Err(error.into()),
     }
     let mut text = Vec::new();
-    file.read_to_end(&mut text)?;
-    let records = parse(&text);
+    (&mut file).take(LONGEST + 1).read_to_end(&mut text)?;
+    let records = understand(&text)?;
     if !records.is_empty() {
         return Ok(Claim::Spent(records));
     }
@@ -117,23 +133,37 @@ impl Held {
 
 /// The whole records of a status file; none if there is no such file.
 pub fn read(path: &Path) -> io::Result<Vec<Record>> {
-    match std::fs::read(path) {
-        Ok(text) => Ok(parse(&text)),
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            Ok(Vec::new())
-        }
+    let (base, name) = untrusted::rooted(path);
+    match untrusted::read(base, name, Owners::ours(), LONGEST) {
+        Ok(text) => understand(&text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(error),
     }
 }
 
-fn line(record: &Record) -> Vec<u8> {
-    let text = serde_json::to_string(record).expect("records are plain data");
-    format!("{:016x} {text}\n", Digest::of(&text)).into_bytes()
-}
-
-fn parse(text: &[u8]) -> Vec<Record> {
+/// Bytes that a shim wrote, up to the last whole record.
+pub fn records(text: &[u8]) -> Vec<Record> {
     let whole = text.split_inclusive(|&byte| byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"));
     whole.filter_map(parse_line).collect()
+}
+
+/// The records of a file, or an error if it holds none and is not what a shim leaves that died while writing its first.
+fn understand(text: &[u8]) -> io::Result<Vec<Record>> {
+    let records = records(text);
+    let mut lines = text.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+    let (first, second) = (lines.next().unwrap_or_default(), lines.next());
+    let is_hex = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let is_torn = text.len() < LONGEST_TORN && second.is_none() && first.iter().take(16).all(is_hex);
+    if records.is_empty() && !is_torn {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "holds no record"));
+    }
+    Ok(records)
+}
+
+/// A record as it is written.
+pub fn line(record: &Record) -> Vec<u8> {
+    let text = serde_json::to_string(record).expect("records are plain data");
+    format!("{:016x} {text}\n", Digest::of(&text)).into_bytes()
 }
 
 fn parse_line(line: &[u8]) -> Option<Record> {
@@ -154,14 +184,14 @@ mod tests {
     fn records_come_back_and_torn_ones_do_not() {
         let mut text = line(&Record::Void);
         text.extend(line(&exited(3)));
-        assert_eq!(parse(&text), [Record::Void, exited(3)]);
+        assert_eq!(records(&text), [Record::Void, exited(3)]);
         let torn = &text[..text.len() - 1];
-        assert_eq!(parse(torn), [Record::Void]);
+        assert_eq!(records(torn), [Record::Void]);
         let mut flipped = text.clone();
         let last = flipped.len() - 3;
         flipped[last] ^= 1;
-        assert_eq!(parse(&flipped), [Record::Void]);
-        assert_eq!(parse(b"\n \nffff x\n\xff\xfe\n"), []);
+        assert_eq!(records(&flipped), [Record::Void]);
+        assert_eq!(records(b"\n \nffff x\n\xff\xfe\n"), []);
     }
 
     #[test]
@@ -174,6 +204,17 @@ mod tests {
         held.append(&Record::Void).unwrap();
         drop(held);
         assert!(matches!(claim(&path).unwrap(), Claim::Spent(records) if records == [Record::Void]));
+    }
+
+    #[test]
+    fn what_no_shim_wrote_is_an_error_and_not_an_empty_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("status");
+        for garbage in [&b"a\nb\n"[..], b"x", &[b'x'; 5000], &[0; 70_000]] {
+            std::fs::write(&path, garbage).unwrap();
+            assert_eq!(read(&path).unwrap_err().kind(), io::ErrorKind::InvalidData);
+            assert_eq!(claim(&path).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        }
     }
 
     #[test]

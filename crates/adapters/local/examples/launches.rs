@@ -43,6 +43,8 @@ fn main() {
     let program = std::env::current_exe().unwrap().parent().unwrap().join("../consort-local-shim");
     let mut world = LocalWorld::open(Setup {
         run_dir: folder.join("run"),
+        record_dir: folder.join("records"),
+        begun: Default::default(),
         log_dir: folder.join("logs"),
         shim: ShimProgram { program, arguments: vec![] },
         inventory: Arc::new(Inventory::new("here", vec![device], vec![])),

@@ -6,12 +6,15 @@
 //!    └── one cannot start, or gone is desired ──────────────────────────────▲
 //! ```
 //! For: what the keeper has to remember between two looks.
-//! Promises: everything here can be told again from the run folder; only what was already reported is known here alone.
+//! Promises: everything here can be told again from the run folder and the records; only what was already reported, and
+//! what a shim told its parent before its record was tampered with, is known here alone.
 //! Never: does anything to a process or a file.
 
 use crate::outcome::End;
+use crate::report::Report;
 use consort_agent::launch::{Order, Slot};
 use consort_agent::process::Identity;
+use consort_agent::status::{Exited, Started};
 use consort_types::AllocationId;
 use rustix::fd::OwnedFd;
 use std::process::Child;
@@ -44,6 +47,12 @@ pub(crate) struct Member {
     pub tries: u32,
     /// How the last of them left, if it left without a record.
     pub left: Option<Departure>,
+    /// Who has taken it on, once a shim was seen to. From then on nothing is started for it, whatever its files say.
+    pub begun: Option<Started>,
+    /// A process of it was seen although no shim was.
+    pub seen: bool,
+    /// How it ended, in the words of its shim to its parent.
+    pub ended: Option<Exited>,
     /// What its shim left behind when it died: killed, and perhaps not gone yet.
     pub dying: Vec<Identity>,
 }
@@ -79,8 +88,8 @@ pub(crate) enum State {
 pub(crate) struct Watch {
     pub pidfd: OwnedFd,
     pub token: u64,
-    /// Present if it is our child and has to be reaped.
-    pub child: Option<Child>,
+    /// Present if it is our child: it has to be reaped, and tells us itself how it fares.
+    pub child: Option<(Child, Report)>,
     /// It has taken the slot.
     pub up: bool,
     /// It was asked to stop.
@@ -131,7 +140,7 @@ impl Allocation {
 impl Member {
     pub fn new(slot: Slot, fresh: bool) -> Self {
         let state = if fresh { State::Fresh } else { State::Unsettled };
-        Self { slot, state, tries: 0, left: None, dying: Vec::new() }
+        Self { slot, state, tries: 0, left: None, begun: None, seen: false, ended: None, dying: Vec::new() }
     }
 
     /// Its shim has taken the slot, or had.

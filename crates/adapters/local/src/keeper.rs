@@ -3,23 +3,28 @@
 //! For: everything that may wait (folders, processes, clocks) happens here, one thing after another.
 //! Promises: each allocation is advanced by one function that may be called at any time and as often as one likes; it
 //! looks at what is, compares with what is wanted, and does the next thing.
-//! Never: trusts its memory over the run folder where the two could differ.
+//! Never: trusts a file over a process, or over what a child of ours told us: jobs can write to files.
 
 mod advance;
+mod conclude;
 mod member;
 
 use crate::allocation::{Allocation, Departure, Member, State};
 use crate::orders;
+use crate::records::{self, Records};
 use crate::world::Setup;
 use consort_agent::launch::{Known, Order, Slot, allocation_name, allocation_of};
 use consort_agent::news::News;
+use consort_agent::process::{self, Crew, Identity};
+use consort_agent::status::Started;
+use consort_agent::untrusted;
 use consort_types::{AllocationId, Desired, Input, Placement, Wanted};
 use rustix::event::{Timespec, epoll};
 use rustix::fd::OwnedFd;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -42,6 +47,9 @@ const BELL: u64 = 0;
 const SOON: Duration = Duration::from_millis(2);
 const LATER: Duration = Duration::from_millis(20);
 
+/// How many files are removed before other things are looked at again.
+const AT_ONCE: u32 = 2000;
+
 /// The thread's own state.
 pub(crate) struct Keeper {
     setup: Setup,
@@ -55,8 +63,15 @@ pub(crate) struct Keeper {
     tokens: BTreeMap<u64, (AllocationId, usize)>,
     next_token: u64,
     restless: BTreeSet<AllocationId>,
-    /// Folders that nobody needs any more; removed when there is nothing better to do.
-    trash: Vec<PathBuf>,
+    records: Records,
+    /// Shims and workers that were there when this world was opened, by the folder of their slot. Nobody but us starts
+    /// any more of them.
+    crews: BTreeMap<PathBuf, Crew>,
+    /// Workers that were known when this world was opened.
+    known_ranks: BTreeMap<AllocationId, BTreeSet<u32>>,
+    /// Allocations whose folders and records nobody needs any more, with their workers; removed bit by bit when there is
+    /// nothing better to do.
+    trash: Vec<(AllocationId, Vec<u32>)>,
     /// Those whose end somebody waits for.
     awaited: Vec<(Vec<AllocationId>, Sender<()>)>,
     /// The last shim left before its worker began, as the next may: until one has begun, none is reported started
@@ -69,10 +84,13 @@ pub(crate) struct Keeper {
 impl Keeper {
     pub fn new(
         setup: Setup,
+        records: Records,
         inbox: Receiver<Message>,
         bell: Arc<OwnedFd>,
         news: Arc<News>,
     ) -> io::Result<Self> {
+        let crews = process::crews(&setup.run_dir);
+        let known_ranks = known_ranks(&records, &crews);
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &*bell, epoll::EventData::new_u64(BELL), epoll::EventFlags::IN)?;
         Ok(Self {
@@ -86,6 +104,9 @@ impl Keeper {
             tokens: BTreeMap::new(),
             next_token: BELL + 1,
             restless: BTreeSet::new(),
+            records,
+            crews,
+            known_ranks,
             trash: Vec::new(),
             awaited: Vec::new(),
             wary: false,
@@ -116,10 +137,23 @@ impl Keeper {
             }
             let is_over = |id: &AllocationId| self.allocations.get(id).is_none_or(|found| found.done);
             self.awaited.retain(|(all, _)| !all.iter().all(is_over));
-            for folder in self.trash.drain(..) {
-                // What cannot be removed now is swept when the daemon next starts.
-                let _ = std::fs::remove_dir_all(folder);
+            self.remove_trash();
+        }
+    }
+
+    /// Removes some of what nobody needs any more. A job may have left millions of files.
+    fn remove_trash(&mut self) {
+        let mut budget = AT_ONCE;
+        while let Some((id, ranks)) = self.trash.pop() {
+            let (base, name) = (&self.setup.run_dir, allocation_name(id));
+            // What cannot be removed now is swept when the daemon next starts.
+            let gone = untrusted::remove(base, Path::new(&name), &mut budget).unwrap_or(true)
+                && ranks.iter().all(|&rank| self.records.remove(id, rank, &mut budget));
+            if !gone {
+                return self.trash.push((id, ranks));
             }
+            self.crews.retain(|slot, _| !slot.starts_with(base.join(&name)));
+            self.known_ranks.remove(&id);
         }
     }
 
@@ -129,6 +163,8 @@ impl Keeper {
             let span = if since.elapsed() < 50 * SOON { SOON } else { LATER };
             Timespec { tv_sec: 0, tv_nsec: i64::from(span.subsec_nanos()) }
         });
+        let pause =
+            if self.trash.is_empty() { pause } else { Some(Timespec { tv_sec: 0, tv_nsec: 1_000_000 }) };
         let mut events = [const { std::mem::MaybeUninit::uninit() }; 256];
         match epoll::wait(&self.epoll, &mut events, pause.as_ref()) {
             Ok((events, _)) => events.iter().map(|event| event.data.u64()).collect(),
@@ -152,7 +188,7 @@ impl Keeper {
                         allocation.forgotten = true;
                         allocation.gone_is_desired = true;
                     }
-                    None => self.trash.push(self.folder(id)),
+                    None => self.trash.push((id, self.ranks(id).into_iter().collect())),
                 }
                 self.advance(id);
             }
@@ -174,17 +210,25 @@ impl Keeper {
             return;
         }
         let size: u32 = placement.fills.iter().map(|fill| fill.count).sum();
-        let (fresh, refused) = match std::fs::create_dir(self.folder(id)) {
-            Ok(()) => (true, None),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => (false, None),
+        let is_known = self.setup.begun.contains(&id) || self.known_ranks.contains_key(&id);
+        let (fresh, refused) = match self.make_folder(id) {
+            Ok(new) => (new && !is_known, None),
+            // What runs already needs no folder.
+            Err(_) if is_known => (false, None),
             Err(error) => {
                 let folder = self.folder(id);
                 (true, Some(format!("the folder {} cannot be made: {error}", folder.display())))
             }
         };
-        let members = (0..size).map(|rank| Member::new(Slot::new(&self.setup.run_dir, id, rank), fresh));
+        let members = (0..size).map(|rank| {
+            let slot = self.slot(id, rank);
+            let fresh = fresh && !slot.is_recorded();
+            Member::new(slot, fresh)
+        });
         let mut allocation = Allocation::new(id, members.collect());
         allocation.refused = refused;
+        // It was let go, whatever became of the file that said so.
+        allocation.released = self.setup.begun.contains(&id);
         if allocation.refused.is_none() {
             match self.make_orders(id, placement) {
                 Ok(orders) => allocation.orders = orders,
@@ -201,7 +245,7 @@ impl Keeper {
 
     fn make_orders(&mut self, id: AllocationId, placement: &Placement) -> Result<Vec<Order>, String> {
         let known = Known::or_find(&mut self.known, &*self.setup.works, id.ask.job)?;
-        orders::make(&self.setup, self.soft_files, id, placement, known)
+        orders::make(&self.setup, self.records.folder(), self.soft_files, id, placement, known)
     }
 
     fn gone_desired(&mut self, id: AllocationId) {
@@ -215,11 +259,25 @@ impl Keeper {
         self.advance(id);
     }
 
-    /// Whoever is in the run folder and is not desired is nobody's.
+    /// The folder of an allocation. True if it is new. A job may have moved the whole run folder away, or put something
+    /// else in the place of this one.
+    fn make_folder(&self, id: AllocationId) -> io::Result<bool> {
+        let name = allocation_name(id);
+        let (base, name) = (&self.setup.run_dir, Path::new(&name));
+        let make = || untrusted::make_folder(base, name);
+        make().or_else(|error| match error.kind() {
+            io::ErrorKind::NotFound => std::fs::create_dir_all(base).and_then(|()| make()),
+            io::ErrorKind::InvalidData => untrusted::remove(base, name, &mut 1).and_then(|_| make()),
+            _ => Err(error),
+        })
+    }
+
+    /// Whatever is found and is not desired is nobody's: folders, records and processes.
     fn clear(&mut self, desired: &BTreeSet<AllocationId>) -> Vec<AllocationId> {
         let entries = std::fs::read_dir(&self.setup.run_dir).into_iter().flatten().flatten();
-        let found: Vec<AllocationId> =
+        let mut found: BTreeSet<AllocationId> =
             entries.filter_map(|entry| allocation_of(entry.file_name().to_str()?)).collect();
+        found.extend(self.known_ranks.keys());
         let others =
             found.into_iter().filter(|id| !desired.contains(id) && !self.allocations.contains_key(id));
         let others: Vec<AllocationId> = others.collect();
@@ -234,11 +292,21 @@ impl Keeper {
     }
 
     fn members_on_disk(&self, id: AllocationId) -> Vec<Member> {
-        let entries = std::fs::read_dir(self.folder(id)).into_iter().flatten().flatten();
-        let mut ranks: Vec<u32> =
-            entries.filter_map(|entry| entry.file_name().to_str()?.strip_prefix('w')?.parse().ok()).collect();
-        ranks.sort_unstable();
-        ranks.into_iter().map(|rank| Member::new(Slot::new(&self.setup.run_dir, id, rank), false)).collect()
+        self.ranks(id).into_iter().map(|rank| Member::new(self.slot(id, rank), false)).collect()
+    }
+
+    /// The workers of an allocation of which there is a folder, a record or a process.
+    fn ranks(&self, id: AllocationId) -> BTreeSet<u32> {
+        let name = allocation_name(id);
+        let names = untrusted::list(&self.setup.run_dir, Path::new(&name), records::MOST as usize);
+        let mut ranks: BTreeSet<u32> =
+            names.unwrap_or_default().iter().filter_map(|name| records::rank_of(name)).collect();
+        ranks.extend(self.known_ranks.get(&id).into_iter().flatten());
+        ranks
+    }
+
+    fn slot(&self, id: AllocationId, rank: u32) -> Slot {
+        Slot::new(&self.setup.run_dir, self.records.folder(), id, rank)
     }
 
     fn folder(&self, id: AllocationId) -> PathBuf {
@@ -251,9 +319,17 @@ impl Keeper {
         let Some(member) = allocation.members.get_mut(rank) else { return };
         if let State::Watched(watch) = &mut member.state {
             let _ = epoll::delete(&self.epoll, &watch.pidfd);
-            if let Some(child) = &mut watch.child {
+            if let Some((child, report)) = &mut watch.child {
+                member::hear(&mut member.begun, &mut member.ended, report);
+                // A zombie still has its name.
+                let identity = Identity::of(child.id() as i32);
                 member.left = member::reap(child);
-                self.wary |= member.left.as_ref().is_some_and(|left| !left.again);
+                if member.begun.is_none() && (member.left.is_none() || member.ended.is_some()) {
+                    // It ran its worker, as its status or its last words say, and its first words went elsewhere.
+                    member.begun = identity.map(Started::by);
+                }
+                let in_vain = member.left.as_ref().is_some_and(|left| !left.again);
+                self.wary |= member.begun.is_none() && in_vain;
             }
             member.state = State::Unsettled;
         }
@@ -275,7 +351,19 @@ impl Keeper {
     }
 }
 
-/// Each worker costs this process one descriptor. Gives back the limit that workers should have instead.
+fn known_ranks(records: &Records, crews: &BTreeMap<PathBuf, Crew>) -> BTreeMap<AllocationId, BTreeSet<u32>> {
+    let crewed = crews.keys().filter_map(|slot| {
+        let allocation = allocation_of(slot.parent()?.file_name()?.to_str()?)?;
+        Some((allocation, records::rank_of(slot.file_name()?)?))
+    });
+    let mut known: BTreeMap<AllocationId, BTreeSet<u32>> = BTreeMap::new();
+    for (allocation, rank) in records.all().into_iter().chain(crewed) {
+        known.entry(allocation).or_default().insert(rank);
+    }
+    known
+}
+
+/// Each worker costs this process two descriptors. Gives back the limit that workers should have instead.
 fn raise_open_files() -> Option<u64> {
     static BEFORE: OnceLock<Option<u64>> = OnceLock::new();
     *BEFORE.get_or_init(|| {

@@ -9,14 +9,18 @@
 //! | `keeper` | the one thread that starts, watches and ends |
 //! | `allocation` | the state of one allocation and what comes of it |
 //! | `orders` | from a placement to the orders of its workers |
+//! | `records`, `report` | what shims tell: in a file for whoever comes later, through a pipe to whom they were started by |
 //!
 //! Invariants: an allocation is reported ended only when no process of it is left; nothing is ever started for an
-//! allocation that was reported ended; what was reported once is not reported again by the same world.
+//! allocation that was reported ended; what was reported once is not reported again by the same world. An attempt whose
+//! shim was seen is never started again, whatever its files say: what ended without a record has failed.
 
 mod allocation;
 mod keeper;
 mod orders;
 mod outcome;
+mod records;
+mod report;
 mod world;
 
 pub use world::{LocalWorld, Setup};

@@ -10,10 +10,12 @@ use consort_agent::environment::{Team, environment};
 use consort_agent::launch::{self, Known, LogOrder, Order};
 use consort_agent::process;
 use consort_types::{AllocationId, Placement};
+use std::path::Path;
 
 /// The orders of all workers, by rank; in words why there can be none.
 pub(crate) fn make(
     setup: &Setup,
+    record_dir: &Path,
     soft_files: Option<u64>,
     allocation: AllocationId,
     placement: &Placement,
@@ -47,6 +49,7 @@ pub(crate) fn make(
                 keep: work.output.keep,
                 named: work.output.path.is_some(),
             },
+            record: Some(record_dir.join(launch::record_name(allocation, worker.rank))),
             together: team.workers.len() > 1,
         });
     }

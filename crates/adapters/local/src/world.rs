@@ -6,15 +6,16 @@
 //! Never: ends a worker because this value is dropped: workers outlive the daemon, and the next world finds them.
 
 use crate::keeper::{Keeper, Message};
+use crate::records::Records;
 use consort_agent::discover::Inventory;
 use consort_agent::health::HealthWatch;
 use consort_agent::launch::ShimProgram;
 use consort_agent::news::{News, locked};
-use consort_agent::words;
+use consort_agent::{owned, words};
 use consort_types::{AllocationId, Capabilities, Desired, Illness, Input, NodeId, Time, Works, World};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Sender, channel};
@@ -27,6 +28,12 @@ use std::time::Duration;
 pub struct Setup {
     /// Where the folders of running allocations are. Belongs to this world alone; must survive a restart of the daemon.
     pub run_dir: PathBuf,
+    /// Where shims write what became of their workers. Belongs to this world alone, must survive a restart of the daemon,
+    /// and must not lie in the run folder, of which jobs know their part.
+    pub record_dir: PathBuf,
+    /// Allocations that were reported started by an earlier daemon, according to the journal. If nothing is known of one
+    /// of them, it is lost, and not to be started.
+    pub begun: BTreeSet<AllocationId>,
     /// Where logs go that nobody named a file for.
     pub log_dir: PathBuf,
     /// How a shim is called.
@@ -63,16 +70,17 @@ impl LocalWorld {
                 format!("the {what} folder {} cannot be made: {error}", path.display()),
             )
         };
-        std::fs::create_dir_all(&setup.run_dir).map_err(|error| told("run", &setup.run_dir, error))?;
-        std::fs::create_dir_all(&setup.log_dir).map_err(|error| told("log", &setup.log_dir, error))?;
         // Shims work elsewhere, so that a path from here would lead them astray.
-        setup.run_dir = setup.run_dir.canonicalize()?;
+        setup.run_dir = owned::make(&setup.run_dir).map_err(io::Error::other)?;
+        std::fs::create_dir_all(&setup.log_dir).map_err(|error| told("log", &setup.log_dir, error))?;
         setup.log_dir = setup.log_dir.canonicalize()?;
         let news = Arc::new(News::new(setup.wake.clone()));
         let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         let (messages, inbox) = channel();
         let node = setup.node;
-        let mut keeper = Keeper::new(setup, inbox, bell.clone(), news.clone())?;
+        let records = Records::open(&setup.record_dir, &setup.run_dir)
+            .map_err(|error| told("record", &setup.record_dir, error))?;
+        let mut keeper = Keeper::new(setup, records, inbox, bell.clone(), news.clone())?;
         let thread = std::thread::Builder::new().name("local-world".into()).spawn(move || keeper.run())?;
         Ok(Self { messages, bell, news, node, thread: Some(thread), health: None, kept_ill: Arc::default() })
     }

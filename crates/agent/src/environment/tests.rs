@@ -264,6 +264,21 @@ fn tasks_are_counted_as_their_owner_counts() {
 }
 
 #[test]
+fn tokens_reach_a_job_only_if_it_asks_for_them() {
+    let token = |name: &str| (name.to_owned(), "secret".to_owned());
+    let spec = spec(Form::Gang, vec![role("worker", "h200", 1, 1)]);
+    let mut work = work();
+    work.inherited = vec![token("SLURM_JWT"), token("CONSORT_TOKEN"), token("HOME")];
+    let seen = Seen::of(&spec, &work, allocation(0, 1), &placement(&[1], &[2]));
+    for (name, value) in [("SLURM_JWT", None), ("CONSORT_TOKEN", None), ("HOME", Some("secret"))] {
+        assert_eq!(seen.get(0, name), value, "{name}");
+    }
+    work.env = vec![token("SLURM_JWT")];
+    let seen = Seen::of(&spec, &work, allocation(0, 1), &placement(&[1], &[2]));
+    assert_eq!(seen.get(0, "SLURM_JWT"), Some("secret"));
+}
+
+#[test]
 fn what_was_asked_for_wins_except_over_masks_and_our_own() {
     let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     let mut work = work();

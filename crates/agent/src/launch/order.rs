@@ -5,10 +5,14 @@
 //! Never: is changed once it is there. Never refused for a word too many: the program may be replaced by another version
 //! under a running daemon, and what an older shim does not know it does without.
 
+use crate::untrusted::{self, Owners};
 use consort_types::{Command, Grace, Limits};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// The longest order that is read. It holds the text of a script and an environment, and a request has at most 4 MiB.
+const LONGEST: u64 = 32 << 20;
 
 /// What one worker is to be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +41,10 @@ pub struct Order {
     pub grace: Grace,
     /// Where its output goes.
     pub log: LogOrder,
+    /// The file in which the shim writes what becomes of the worker. Absent in orders of older daemons, which expect it
+    /// in the slot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<PathBuf>,
     /// Wait for the others of the gang.
     #[serde(default)]
     pub together: bool,
@@ -59,14 +67,16 @@ pub struct LogOrder {
 impl Order {
     /// Puts the order where a shim will look for it.
     pub fn write(&self, path: &Path) -> io::Result<()> {
-        let beside = path.with_extension("new");
-        std::fs::write(&beside, serde_json::to_vec(self).expect("orders are plain data"))?;
-        std::fs::rename(&beside, path)
+        let (base, name) = untrusted::rooted(path);
+        untrusted::write(base, name, &serde_json::to_vec(self).expect("orders are plain data"))
     }
 
-    /// Reads an order.
-    pub fn read(path: &Path) -> io::Result<Self> {
-        serde_json::from_slice(&std::fs::read(path)?).map_err(io::Error::from)
+    /// Reads an order; absent if the file holds none. Orders are moved into place whole: only a machine that went down
+    /// leaves half of one.
+    pub fn read(path: &Path) -> io::Result<Option<Self>> {
+        let (base, name) = untrusted::rooted(path);
+        let bytes = untrusted::read(base, name, Owners::ours(), LONGEST)?;
+        Ok(serde_json::from_slice(&bytes).ok())
     }
 }
 
@@ -88,6 +98,7 @@ mod tests {
             soft_files: None,
             grace: Grace::default(),
             log: LogOrder { path: "/x".into(), rotate_bytes: 0, keep: 0, named: false },
+            record: None,
             together: false,
         };
         let mut value = serde_json::to_value(&order).unwrap();

@@ -89,10 +89,24 @@ impl Confinement {
     }
 }
 
+/// Those of the folders that are control groups of this slot. They are read from a record, in which somebody may have
+/// written any path.
+pub(super) fn own_groups(folders: &[PathBuf], slot: &Slot) -> Vec<PathBuf> {
+    let suffix = format!("-{:08x}", place(slot));
+    let is_own = |folder: &&PathBuf| {
+        let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        name.starts_with("consort-") && name.ends_with(&suffix) && groups::is_group(folder)
+    };
+    folders.iter().filter(is_own).cloned().collect()
+}
+
 /// Two daemons on one machine count their jobs alike, but keep them in folders of their own.
 fn group_name(order: &Order, slot: &Slot) -> String {
-    let place = Digest::of(&slot.folder()) as u32;
-    format!("{}-w{}-{place:08x}", order.allocation, order.rank)
+    format!("{}-w{}-{:08x}", order.allocation, order.rank, place(slot))
+}
+
+fn place(slot: &Slot) -> u32 {
+    Digest::of(&slot.folder()) as u32
 }
 
 fn open_files(order: &Order) -> Option<(Resource, Rlimit)> {
@@ -111,4 +125,20 @@ fn cpu_set(cpus: &[u32]) -> Option<CpuSet> {
     let known = cpus.iter().map(|&cpu| cpu as usize).filter(|&cpu| cpu < CpuSet::MAX_CPU);
     known.for_each(|cpu| set.set(cpu));
     (set.count() > 0).then_some(set)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_is_no_control_group_is_not_taken_for_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let slot = Slot::at("/run/1.0.0#1/w0");
+        let planted = dir.path().join(format!("consort-1.0.0#1-w0-{:08x}", place(&slot)));
+        std::fs::create_dir(&planted).unwrap();
+        // A list of victims, in the place where the kernel would list who is in the group.
+        std::fs::write(planted.join("cgroup.procs"), "1\n").unwrap();
+        assert_eq!(own_groups(&[planted, "/sys/fs/cgroup".into()], &slot), [] as [PathBuf; 0]);
+    }
 }

@@ -105,6 +105,13 @@ impl Groups {
     }
 }
 
+/// Whether the kernel keeps this folder as a control group.
+pub(super) fn is_group(folder: &Path) -> bool {
+    const VERSION_ONE: u64 = 0x0027_e0eb;
+    const VERSION_TWO: u64 = 0x6367_7270;
+    rustix::fs::statfs(folder).is_ok_and(|found| matches!(found.f_type as u64, VERSION_ONE | VERSION_TWO))
+}
+
 /// Takes groups away. Those who died may linger in them for a moment.
 pub(crate) fn remove(folders: &[PathBuf]) {
     for folder in folders {

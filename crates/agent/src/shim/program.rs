@@ -6,6 +6,7 @@
 //! Never: asks a shell to split or expand anything.
 
 use crate::launch::{Order, Slot};
+use crate::untrusted;
 use consort_types::Command;
 use std::io;
 use std::path::Path;
@@ -30,7 +31,8 @@ pub(super) fn words(order: &Order, slot: &Slot) -> Result<Vec<String>, NotRun> {
         Command::Program(words) => Ok(words.clone()),
         Command::Script { text, arguments } => {
             let path = slot.script();
-            std::fs::write(&path, text)
+            let (base, name) = untrusted::rooted(&path);
+            untrusted::write(base, name, text.as_bytes())
                 .map_err(|error| NotRun::new(126, format!("the script could not be stored: {error}")))?;
             let mut words = interpreter(text, |path| Path::new(path).exists());
             words.push(path.to_string_lossy().into_owned());

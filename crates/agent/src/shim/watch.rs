@@ -15,11 +15,13 @@
 use crate::launch::{Order, Slot};
 use crate::process;
 use crate::shim::confine::Confinement;
+use crate::shim::descriptors::Descriptors;
 use crate::shim::log::Log;
 use crate::shim::memory;
 use crate::shim::program::{self, NotRun};
 use crate::shim::signals::{self, Signals};
 use crate::status::Exited;
+use crate::untrusted;
 use consort_types::Cause;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
@@ -27,6 +29,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use std::io;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -46,8 +49,13 @@ pub(super) fn live(
     log: &mut Log<'_>,
 ) -> Exited {
     let ended = |code, cause, stopped| Exited { code, cause, stopped, at_ms: super::now_ms() };
-    if order.together && !wait_for_others(slot, signals) {
-        return ended(0, Cause::NotRun, true);
+    match if order.together { wait_for_others(slot, signals) } else { Word::Go } {
+        Word::Go => {}
+        Word::Stop => return ended(0, Cause::NotRun, true),
+        Word::Never => {
+            log.say("the folder of this attempt was removed before all its workers had begun");
+            return ended(126, Cause::NotRun, false);
+        }
     }
     let before = memory::deaths();
     match start(slot, order, confinement) {
@@ -74,25 +82,40 @@ pub(super) fn live(
     }
 }
 
-/// Waits until the gang is whole. False if it was told to stop first, or if somebody took the folder away: then nobody
-/// will ever give the word.
-fn wait_for_others(slot: &Slot, signals: &Signals) -> bool {
+/// What the workers of a gang wait for.
+enum Word {
+    /// The gang is whole.
+    Go,
+    /// Told to stop first.
+    Stop,
+    /// The folder is gone, so no word will ever come. The daemon removes it only after all shims have ended, so a worker
+    /// of the gang did it: a failure, or such a gang would be started again without end.
+    Never,
+}
+
+/// Waits until the gang is whole.
+fn wait_for_others(slot: &Slot, signals: &Signals) -> Word {
     let (go, order) = (slot.go(), slot.order());
     let mut pause = Duration::from_millis(1);
     loop {
-        if go.exists() {
-            return true;
+        if is_there(&go) {
+            return Word::Go;
         }
-        if !order.exists() {
-            return false;
+        if !is_there(&order) {
+            return Word::Never;
         }
         let mut fds = [PollFd::from_borrowed_fd(signals.fd(), PollFlags::IN)];
         let _ = poll(&mut fds, Some(&timespec(pause)));
         if signals.read().stop {
-            return false;
+            return Word::Stop;
         }
         pause = (pause * 2).min(Duration::from_millis(16));
     }
+}
+
+fn is_there(path: &Path) -> bool {
+    let (base, name) = untrusted::rooted(path);
+    untrusted::exists(base, name)
 }
 
 fn start(slot: &Slot, order: &Order, confinement: &Arc<Confinement>) -> Result<(Pid, OwnedFd), NotRun> {
@@ -116,6 +139,7 @@ fn start(slot: &Slot, order: &Order, confinement: &Arc<Confinement>) -> Result<(
 #[allow(unsafe_code)]
 fn spawn(mut command: Command, confinement: Arc<Confinement>) -> io::Result<i32> {
     let shim = rustix::process::getpid();
+    let descriptors = Descriptors::open();
     let dress = move || {
         rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
         // Whoever died before that line can send no signal any more.
@@ -123,7 +147,9 @@ fn spawn(mut command: Command, confinement: Arc<Confinement>) -> io::Result<i32>
             return Err(io::Error::other("the shim is gone"));
         }
         signals::release_all();
-        confinement.enter()
+        confinement.enter()?;
+        descriptors.close_on_exec();
+        Ok(())
     };
     // SAFETY: between fork and exec only system calls are made, on memory that was ready before.
     unsafe { command.pre_exec(dress) };

@@ -55,10 +55,16 @@ pub fn up(options: &Options, local: Local, host: Arc<dyn Host>) -> Result<(), Fa
     let first_device = scheduler.view().nodes().nth(node.index()).map_or(0, |node| node.first.0);
     let (mailbox, letters) = mailbox();
     let (run_dir, log_dir) = (folder.inside("run")?, folder.inside("logs")?);
+    let view = scheduler.view();
+    let running = view.granted().filter_map(|ask| view.ask(ask)).filter(|ask| ask.running_since().is_some());
+    let begun = running.map(|ask| ask.allocation()).collect();
     let waker = mailbox.clone();
     let inventory = Arc::new(machine.inventory);
     let setup = Setup {
         run_dir,
+        // Made by the world: whether it is there tells it whether an older version was the last.
+        record_dir: folder.path().join("records"),
+        begun,
         log_dir: log_dir.clone(),
         shim: local.shim,
         inventory: inventory.clone(),

@@ -6,9 +6,12 @@
 
 use super::Keeper;
 use crate::allocation::{Allocation, State};
-use crate::outcome;
-use consort_agent::{crash, words};
+use crate::{outcome, records};
+use consort_agent::launch::allocation_name;
+use consort_agent::{crash, untrusted, words};
 use consort_types::{AllocationId, Input, Outcome};
+use std::io;
+use std::path::Path;
 
 impl Keeper {
     /// Looks at an allocation and does the next thing.
@@ -18,7 +21,11 @@ impl Keeper {
         let again = !allocation.done && self.work_on(&mut allocation);
         if allocation.done && allocation.forgotten {
             self.restless.remove(&id);
-            self.trash.push(self.folder(id));
+            let ranks = allocation
+                .members
+                .iter()
+                .filter_map(|member| records::rank_of(member.slot.folder().file_name()?));
+            self.trash.push((id, ranks.collect()));
             return;
         }
         self.allocations.insert(id, allocation);
@@ -60,12 +67,12 @@ impl Keeper {
             }
             if !allocation.is_gang() {
                 allocation.released = begun > 0 || (!self.wary && started.count() > 0);
-            } else if self.folder(allocation.id).join("go").exists() {
+            } else if self.is_let_go(allocation.id) {
                 allocation.released = true;
             } else if begun == allocation.members.len() && !allocation.is_winding() {
                 crash::point("before-go");
-                match std::fs::File::create(self.folder(allocation.id).join("go")) {
-                    Ok(_) => allocation.released = true,
+                match self.let_go(allocation.id) {
+                    Ok(()) => allocation.released = true,
                     Err(error) => allocation.refused = Some(format!("the gang cannot be let go: {error}")),
                 }
             } else if !allocation.gone_is_desired && allocation.is_winding() {
@@ -78,6 +85,15 @@ impl Keeper {
         }
     }
 
+    /// Whether the gang was given the word.
+    fn is_let_go(&self, id: AllocationId) -> bool {
+        untrusted::exists(&self.setup.run_dir, &Path::new(&allocation_name(id)).join("go"))
+    }
+
+    fn let_go(&self, id: AllocationId) -> io::Result<()> {
+        untrusted::write(&self.setup.run_dir, &Path::new(&allocation_name(id)).join("go"), b"")
+    }
+
     fn finish(&mut self, allocation: &mut Allocation, ends: &[outcome::End]) {
         allocation.done = true;
         allocation.orders = Vec::new();
@@ -86,7 +102,10 @@ impl Keeper {
         }
         let id = allocation.id;
         self.tell(match outcome::judge(ends, allocation.gone_is_desired, allocation.released) {
-            Some(outcome) => Input::over(id, outcome),
+            Some(outcome) => {
+                let why = outcome::why(ends, outcome).map(|why| words::printable(why).into());
+                Input::Ended { allocation: id, outcome, why }
+            }
             None if allocation.told_started => Input::over(id, Outcome::Stopped),
             None => Input::StartRefused { allocation: id, why: why(allocation) },
         });

@@ -2,20 +2,24 @@
 //!
 //! For: a slot is looked at, and what is seen decides: watch, start, close, clear or be done.
 //! Promises: starts a shim only for a slot that nobody has taken on; closes a slot before it says that nothing ran.
-//! Never: asks a process to stop that it cannot name beyond doubt: signals go through descriptors.
+//! Never: asks a process to stop that it cannot name beyond doubt: signals go through descriptors, to children of ours and
+//! to processes that carry the mark of the slot.
 
 use super::Keeper;
 use crate::allocation::{Allocation, Departure, State, Watch};
 use crate::outcome::End;
+use crate::report::Report;
 use consort_agent::launch::Sight;
-use consort_agent::process::Identity;
-use consort_agent::shim::{self, Left};
-use consort_agent::{crash, launch};
+use consort_agent::process;
+use consort_agent::shim::Left;
+use consort_agent::status::{Exited, Record, Started};
+use consort_agent::{crash, launch, untrusted};
 use consort_types::AllocationId;
 use rustix::event::epoll;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::io;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::Child;
 
 /// How often a slot is offered to a new shim when the last one found it taken and yet nobody has it, or was killed before
@@ -25,49 +29,31 @@ const TRIES: u32 = 5;
 impl Keeper {
     /// Finds out how a worker is, and starts it if that is due. True if it has to be looked at again.
     pub(super) fn settle(&mut self, allocation: &mut Allocation, rank: usize) -> bool {
+        let is_gang = allocation.is_gang();
         let member = &mut allocation.members[rank];
         match &mut member.state {
             State::Over(_) => return false,
             State::Watched(watch) => {
                 // Only gangs wait for their members to be up, as long as shims do what they should; it costs a look.
-                if !allocation.released && !watch.up && (allocation.members.len() > 1 || self.wary) {
-                    let sight = allocation.members[rank].slot.look();
-                    if let (State::Watched(watch), Ok(Sight::Live(_))) =
-                        (&mut allocation.members[rank].state, sight)
-                    {
-                        watch.up = true;
-                    }
+                if !allocation.released && !watch.up && (is_gang || self.wary) {
+                    watch.up = match &mut watch.child {
+                        Some((_, report)) => {
+                            hear(&mut member.begun, &mut member.ended, report);
+                            member.begun.is_some()
+                        }
+                        None => matches!(member.slot.look(), Ok(Sight::Live(_))),
+                    };
                 }
                 return false;
             }
-            State::Fresh => {
-                self.begin(allocation, rank, false);
-                return matches!(allocation.members[rank].state, State::Unsettled);
-            }
-            State::Unsettled => {}
-        }
-        match member.slot.look() {
-            Ok(Sight::Exited(exited)) => member.state = State::Over(End::Exited(exited)),
-            Ok(Sight::Void) => member.state = State::Over(End::Void),
-            Ok(Sight::Bygone) => {
-                member.state = State::Over(End::Lost);
-                allocation.released = true;
-            }
-            Ok(Sight::Live(started)) => self.adopt(allocation, rank, &started.shim),
-            Ok(Sight::Orphaned(started)) => {
-                if shim::clear(&started, &member.slot, &mut member.dying) {
-                    member.state = State::Over(End::Lost);
-                }
-            }
-            Ok(Sight::Open { ordered }) => self.begin(allocation, rank, ordered),
-            // A disk that cannot be read may come back; until then nothing is known, and nothing is claimed.
-            Err(_) => {}
+            State::Fresh => self.begin(allocation, rank, false),
+            State::Unsettled => self.conclude(allocation, rank),
         }
         matches!(allocation.members[rank].state, State::Unsettled)
     }
 
     /// Nobody has taken the slot on: start a shim, or make sure that nobody ever will.
-    fn begin(&mut self, allocation: &mut Allocation, rank: usize, ordered: bool) {
+    pub(super) fn begin(&mut self, allocation: &mut Allocation, rank: usize, ordered: bool) {
         let winding = allocation.is_winding();
         let member = &mut allocation.members[rank];
         let give_up = member.tries >= TRIES || member.left.as_ref().is_some_and(|left| !left.again);
@@ -79,8 +65,10 @@ impl Keeper {
             match member.slot.close() {
                 Ok(true) => member.state = State::Over(End::Void),
                 Ok(false) => member.state = State::Unsettled,
-                // No folder could be made, so that no shim can ever find an order in it.
-                Err(_) if !member.slot.order().exists() => member.state = State::Over(End::Void),
+                // Without an order no shim begins; nor without a place for its record, which it would have to claim as well.
+                Err(error) if !is_there(&member.slot.order()) || !may_pass(&error) => {
+                    member.state = State::Over(End::Void);
+                }
                 Err(_) => member.state = State::Unsettled,
             }
             return;
@@ -98,33 +86,37 @@ impl Keeper {
 
     fn spawn(&mut self, allocation: &Allocation, rank: usize, ordered: bool) -> Result<Watch, String> {
         let slot = &allocation.members[rank].slot;
-        if !ordered {
-            let order = allocation.orders.get(rank).ok_or("nobody knows what it is to run")?;
-            match std::fs::create_dir(slot.folder()) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
-                _ => order.write(&slot.order()),
-            }
-            .map_err(|error| {
-                format!("the order in {} cannot be written: {error}", slot.folder().display())
-            })?;
+        match allocation.orders.get(rank) {
+            // The same as before, if there was one, unless an older version wrote it.
+            Some(order) => make_folder(slot.folder())
+                .and_then(|_| order.write(&slot.order()))
+                .and_then(|()| self.records.make_sure())
+                .map_err(|error| {
+                    format!("the order in {} cannot be written: {error}", slot.folder().display())
+                })?,
+            None if ordered => {}
+            None => return Err("nobody knows what it is to run".into()),
         }
         crash::point("before-spawn");
         let shim: &launch::ShimProgram = &self.setup.shim;
-        let child = shim
+        let (child, report) = shim
             .spawn(slot.folder())
             .map_err(|error| format!("the shim {} cannot be started: {error}", shim.program.display()))?;
         crash::point("after-spawn");
         let pid = Pid::from_raw(child.id() as i32).ok_or("the shim has no number")?;
-        self.watch(allocation.id, rank, pid, Some(child), false)
+        self.watch(allocation.id, rank, pid, Some((child, Report::new(report))), false)
             .map_err(|error| format!("the shim cannot be watched: {error}"))
     }
 
-    fn adopt(&mut self, allocation: &mut Allocation, rank: usize, shim: &Identity) {
-        let Some(pid) = Pid::from_raw(shim.pid) else { return };
-        if let Ok(watch) = self.watch(allocation.id, rank, pid, None, true) {
+    /// Watches a shim of an earlier daemon.
+    pub(super) fn adopt(&mut self, allocation: &mut Allocation, rank: usize, shim: Started, up: bool) {
+        let Some(pid) = Pid::from_raw(shim.shim.pid) else { return };
+        if let Ok(watch) = self.watch(allocation.id, rank, pid, None, up) {
+            let member = &mut allocation.members[rank];
             // Only now is it certain whom the descriptor names.
-            if shim.is_alive() {
-                allocation.members[rank].state = State::Watched(watch);
+            if process::is_shim_of(&shim.shim, member.slot.folder()) {
+                member.state = State::Watched(watch);
+                member.begun = Some(shim);
             } else {
                 self.tokens.remove(&watch.token);
                 let _ = epoll::delete(&self.epoll, &watch.pidfd);
@@ -137,7 +129,7 @@ impl Keeper {
         id: AllocationId,
         rank: usize,
         pid: Pid,
-        child: Option<Child>,
+        child: Option<(Child, Report)>,
         up: bool,
     ) -> io::Result<Watch> {
         let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
@@ -162,6 +154,35 @@ impl Keeper {
     }
 }
 
+/// Takes down what a shim of ours has told us.
+pub(super) fn hear(begun: &mut Option<Started>, ended: &mut Option<Exited>, report: &mut Report) {
+    for record in report.records() {
+        match record {
+            Record::Started(started) => *begun = Some(started),
+            Record::Exited(exited) => *ended = Some(exited),
+            Record::Void => {}
+        }
+    }
+}
+
+fn make_folder(folder: &Path) -> io::Result<bool> {
+    let (base, name) = untrusted::rooted(folder);
+    untrusted::make_folder(base, name)
+}
+
+fn is_there(path: &Path) -> bool {
+    let (base, name) = untrusted::rooted(path);
+    untrusted::exists(base, name)
+}
+
+/// Whether what failed now may work later: not if something of a job's is in the way.
+fn may_pass(error: &io::Error) -> bool {
+    !matches!(
+        error.kind(),
+        io::ErrorKind::InvalidData | io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied
+    )
+}
+
 /// How a shim of ours left, in words; nothing if all went well.
 pub(super) fn reap(child: &mut Child) -> Option<Departure> {
     let status = child.wait().ok()?;
@@ -169,11 +190,11 @@ pub(super) fn reap(child: &mut Child) -> Option<Departure> {
         (Some(0), _) => None,
         (Some(code), _) => Some(match Left::of(code) {
             Some(left) => Departure { why: left.why().to_owned(), again: left == Left::Taken },
-            None => Departure::for_good(format!("the shim ended with status {code} before its worker began")),
+            None => Departure::for_good(format!("the shim ended with status {code}")),
         }),
         // Whoever killed it, out of haste or for want of memory, did not mean the work.
         (None, signal) => Some(Departure {
-            why: format!("the shim was ended by signal {} before its worker began", signal.unwrap_or(0)),
+            why: format!("the shim was killed by signal {}", signal.unwrap_or(0)),
             again: true,
         }),
     }

@@ -55,6 +55,14 @@ impl Machine {
         self.folder.path().join("run")
     }
 
+    fn record_dir(&self) -> PathBuf {
+        self.folder.path().join("records")
+    }
+
+    fn slot(&self, allocation: AllocationId, rank: u32) -> Slot {
+        Slot::new(&self.run_dir(), &self.record_dir(), allocation, rank)
+    }
+
     fn roll(&self) -> PathBuf {
         self.folder.path().join("roll")
     }
@@ -104,6 +112,8 @@ impl Stage for Machine {
         std::fs::create_dir_all(self.roll()).unwrap();
         let mut world = LocalWorld::open(Setup {
             run_dir: self.run_dir(),
+            record_dir: self.record_dir(),
+            begun: Default::default(),
             log_dir: self.folder.path().join("logs"),
             shim: ShimProgram { program: env!("CARGO_BIN_EXE_consort-local-shim").into(), arguments: vec![] },
             inventory: self.inventory.clone(),
@@ -134,7 +144,7 @@ impl Stage for Machine {
         if part == Part::CannotStart && wide > 1 {
             // A folder stands where the order of the second worker should go; the others can be started.
             let id = AllocationId { ask: AskId::whole(job), attempt: 1 };
-            std::fs::create_dir_all(Slot::new(&self.run_dir(), id, 1).order().join("in-the-way")).unwrap();
+            std::fs::create_dir_all(self.slot(id, 1).order().join("in-the-way")).unwrap();
         }
     }
 
@@ -152,8 +162,7 @@ impl Stage for Machine {
         let roll = std::fs::read_to_string(self.roll().join(allocation_name(allocation)));
         let roll: Vec<i32> =
             roll.unwrap_or_default().lines().map(|line| line.parse().expect("whole lines")).collect();
-        let is_held =
-            |rank: &u32| matches!(Slot::new(&self.run_dir(), allocation, *rank).look(), Ok(Sight::Live(_)));
+        let is_held = |rank: &u32| matches!(self.slot(allocation, *rank).look(), Ok(Sight::Live(_)));
         let held = (0..2 * DEVICES).filter(is_held).count();
         let there = roll.iter().filter(|&&pid| is_there(pid)).count();
         Some(Crew { up: held.max(there), began: roll.len() })
@@ -163,9 +172,10 @@ impl Stage for Machine {
         // Folders of what was settled are removed when there is nothing better to do.
         let late = Instant::now() + Duration::from_secs(10);
         loop {
-            let left: Vec<String> = std::fs::read_dir(self.run_dir())
-                .unwrap()
-                .flatten()
+            let left: Vec<String> = [self.run_dir(), self.record_dir()]
+                .iter()
+                .flat_map(|folder| std::fs::read_dir(folder).unwrap().flatten())
+                .filter(|entry| entry.file_name() != "boot")
                 .map(|entry| format!("{} was settled and is left", entry.path().display()))
                 .collect();
             if left.is_empty() || Instant::now() > late {

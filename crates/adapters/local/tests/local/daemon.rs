@@ -46,6 +46,8 @@ fn main() {
     };
     let mut world = LocalWorld::open(Setup {
         run_dir: Path::new(folder).join("run"),
+        record_dir: Path::new(folder).join("records"),
+        begun: Default::default(),
         log_dir: Path::new(folder).join("logs"),
         shim: ShimProgram { program: shim.into(), arguments: vec![] },
         inventory: Arc::new(Inventory::new("here", (0..size).map(device).collect(), vec![])),

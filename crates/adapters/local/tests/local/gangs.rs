@@ -9,12 +9,12 @@ fn nobody_begins_before_everybody_is_there() {
     let mut house = House::new();
     let file = house.path("seen");
     // Each worker counts the shims that have taken their slots when it begins.
-    let run = house.run_dir();
+    let records = house.record_dir();
     let id = house.start(
         4,
         sh(&format!(
-            "grep -l started {}/*/w*/status | wc -l >> {}; echo $RANK of $WORLD_SIZE",
-            run.display(),
+            "grep -l started {}/*.w* | wc -l >> {}; echo $RANK of $WORLD_SIZE",
+            records.display(),
             file.display()
         )),
     );
@@ -68,4 +68,23 @@ fn a_gang_that_is_stopped_is_stopped() {
     house.started(id);
     house.stop(id);
     assert_eq!(house.ended(id), Outcome::Stopped);
+}
+
+#[test]
+fn a_gang_whose_folder_is_removed_before_all_have_begun_has_failed() {
+    let mut house = House::new();
+    let held = house.path("held");
+    // The second shim is held up while it waits for the word, until the first worker has removed the folder.
+    house.shim_script(&format!(
+        r#"case "$1" in */w0)
+             while ! pid=$(sed -n 's/.*"pid":\([0-9]*\).*/\1/p' {}/*.w1 2> /dev/null | grep .); do sleep 0.01; done
+             kill -STOP $pid; echo $pid > {held};;
+           esac
+           exec $SHIM "$1""#,
+        house.record_dir().display(),
+        held = held.display(),
+    ));
+    let text = r#"[ $RANK != 0 ] || { rm -rf "$(dirname "$CONSORT_SLOT")"; kill -CONT $(cat HELD); }"#;
+    let id = house.start(2, sh(&text.replace("HELD", &held.display().to_string())));
+    assert_eq!(house.ended(id), Outcome::Failed { code: 126, cause: Cause::NotRun });
 }

@@ -10,7 +10,7 @@ use consort_types::{
     AllocationId, AskId, Command, Desired, DeviceId, Fill, Grace, Grant, Input, JobId, JobSpec, Limits,
     NodeId, Outcome, Output, Placement, Shape, Span, StageWork, Time, WHOLE, Wanted, Work, Works, World,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -42,6 +42,9 @@ pub struct House {
     pub world: Option<LocalWorld>,
     pub shim: PathBuf,
     pub seen: Vec<Input>,
+    /// What the journal knows to have been started.
+    pub begun: BTreeSet<AllocationId>,
+    wanted: BTreeSet<AllocationId>,
     next: u64,
 }
 
@@ -69,6 +72,8 @@ impl House {
             world: None,
             shim: env!("CARGO_BIN_EXE_consort-local-shim").into(),
             seen: vec![],
+            begun: BTreeSet::new(),
+            wanted: BTreeSet::new(),
             next: 1,
         };
         house.open();
@@ -86,6 +91,10 @@ impl House {
     }
 
     pub fn open(&mut self) {
+        self.try_open().unwrap();
+    }
+
+    pub fn try_open(&mut self) -> std::io::Result<()> {
         let device = |index: u32| FoundDevice {
             kind: "slice".into(),
             identity: index.to_string(),
@@ -93,23 +102,28 @@ impl House {
             ..FoundDevice::default()
         };
         self.world = None;
-        self.world = Some(
-            LocalWorld::open(Setup {
-                run_dir: self.run_dir(),
-                log_dir: self.folder.path().join("logs"),
-                shim: ShimProgram { program: self.shim.clone(), arguments: vec![] },
-                inventory: Arc::new(Inventory::new("here", (0..4).map(device).collect(), vec![])),
-                node: NodeId(0),
-                first_device: 0,
-                works: self.shelf.clone(),
-                wake: Arc::new(|| {}),
-            })
-            .unwrap(),
-        );
+        let opened = LocalWorld::open(Setup {
+            run_dir: self.run_dir(),
+            record_dir: self.record_dir(),
+            begun: self.begun.clone(),
+            log_dir: self.folder.path().join("logs"),
+            shim: ShimProgram { program: self.shim.clone(), arguments: vec![] },
+            inventory: Arc::new(Inventory::new("here", (0..4).map(device).collect(), vec![])),
+            node: NodeId(0),
+            first_device: 0,
+            works: self.shelf.clone(),
+            wake: Arc::new(|| {}),
+        });
+        self.world = Some(opened?);
+        Ok(())
     }
 
     pub fn run_dir(&self) -> PathBuf {
         self.folder.path().join("run")
+    }
+
+    pub fn record_dir(&self) -> PathBuf {
+        self.folder.path().join("records")
     }
 
     pub fn store(&mut self, size: u32, work: Work) -> AllocationId {
@@ -120,10 +134,34 @@ impl House {
         AllocationId { ask: AskId::whole(job), attempt: 1 }
     }
 
+    /// Gives a job that was stored something else to run.
+    pub fn replace(&mut self, id: AllocationId, work: Work) {
+        self.shelf.0.lock().unwrap().get_mut(&id.ask.job).unwrap().1 = Arc::new(work);
+    }
+
+    /// A daemon that returns with its journal: what was wanted before was reported started.
+    pub fn reopen(&mut self) {
+        self.begun = self.wanted.clone();
+        if self.try_open().is_ok() {
+            return;
+        }
+        // What is no folder is not used and not removed: its owner has to see to it.
+        let broken = [self.run_dir(), self.record_dir()].into_iter().find(|folder| !is_folder(folder));
+        std::fs::remove_file(broken.expect("nothing else keeps it from opening")).unwrap();
+        self.open();
+    }
+
+    /// The processes of shims of this house.
+    pub fn shims(&self) -> Vec<i32> {
+        let crews = consort_agent::process::crews(&self.run_dir());
+        crews.into_values().flat_map(|crew| crew.shims).map(|shim| shim.pid).collect()
+    }
+
     pub fn want(&mut self, allocation: AllocationId, size: u32) {
         let grant = |device| Grant { device: DeviceId(device), share: WHOLE, memory_bytes: 0 };
         let placement =
             Placement { fills: vec![Fill { shape: 0, count: size }], grants: (0..size).map(grant).collect() };
+        self.wanted.insert(allocation);
         self.desire(allocation, Wanted::Run(placement));
     }
 
@@ -169,6 +207,11 @@ impl House {
         outcome
     }
 
+    /// Whether an ending was told and not yet taken.
+    pub fn has_ended(&self, id: AllocationId) -> bool {
+        self.seen.iter().any(|input| input.ended() == Some(id))
+    }
+
     pub fn refused(&mut self, id: AllocationId) -> String {
         let fits =
             |input: &Input| matches!(input, Input::StartRefused { allocation, .. } if *allocation == id);
@@ -189,13 +232,13 @@ impl House {
     }
 
     pub fn slot(&self, id: AllocationId, rank: u32) -> Slot {
-        Slot::new(&self.run_dir(), id, rank)
+        Slot::new(&self.run_dir(), &self.record_dir(), id, rank)
     }
 
     /// Who runs a worker, once somebody does.
     pub fn shim_of(&self, id: AllocationId, rank: u32) -> Started {
         within("a shim", || {
-            let records = status::read(&self.slot(id, rank).status()).ok()?;
+            let records = status::read(self.slot(id, rank).record()).ok()?;
             records
                 .into_iter()
                 .find_map(|record| if let Record::Started(one) = record { Some(one) } else { None })
@@ -222,6 +265,10 @@ pub fn within<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 /// The number that a worker wrote into a file.
 pub fn pid_in(path: &std::path::Path) -> i32 {
     within("a number", || std::fs::read_to_string(path).ok()?.strip_suffix('\n')?.parse().ok())
+}
+
+fn is_folder(path: &std::path::Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok_and(|data| data.is_dir())
 }
 
 pub fn is_there(pid: i32) -> bool {

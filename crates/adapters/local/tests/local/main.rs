@@ -2,6 +2,7 @@
 //!
 //! Every wait is bounded, every sleep short. What this machine cannot do is skipped aloud.
 
+mod attacks;
 mod crashes;
 mod endings;
 mod gangs;

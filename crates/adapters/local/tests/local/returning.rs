@@ -1,10 +1,10 @@
 //! A daemon that was away finds everything again.
 
 use crate::house::{House, is_there, pid_in, sh, within};
-use consort_agent::launch::{Sight, Slot};
+use consort_agent::launch::{Order, Sight, Slot};
 use consort_agent::process::kill_leftovers;
 use consort_agent::status::{self, Claim};
-use consort_types::Outcome;
+use consort_types::{Cause, Outcome};
 use std::process::Command;
 
 fn kill(pid: i32) {
@@ -92,7 +92,8 @@ fn a_shim_that_is_killed_takes_its_worker_with_it() {
     let id = house.start(1, sh(&text));
     let pids = [pid_in(&near), pid_in(&far)];
     kill(house.shim_of(id, 0).shim.pid);
-    assert_eq!(house.ended(id), Outcome::Stopped);
+    // Nobody but the work itself had a reason to, so that it is not tried without end.
+    assert_eq!(house.ended(id), Outcome::Failed { code: 137, cause: Cause::Signal });
     assert!(!pids.into_iter().any(is_there));
 }
 
@@ -141,7 +142,9 @@ fn a_slot_whose_lock_is_held_is_left_alone() {
     house.ended(id);
     let folder = house.path("slot");
     std::fs::create_dir(&folder).unwrap();
-    std::fs::copy(house.slot(id, 0).order(), folder.join("launch.json")).unwrap();
+    // As an older daemon writes it: the record is in the slot.
+    let order = Order::read(&house.slot(id, 0).order()).unwrap().unwrap();
+    Order { record: None, ..order }.write(&folder.join("launch.json")).unwrap();
     let Claim::Ours(held) = status::claim(&folder.join("status")).unwrap() else { panic!("it is new") };
     let turned_away = Command::new(&house.shim).arg(&folder).status().unwrap();
     assert_eq!(turned_away.code(), Some(5));
