@@ -1,8 +1,8 @@
 //! A typed client: one method for each route. Blocking, for a command line and for tests.
 //!
-//! For: the command line. Promises: a token is sent only to the server it belongs to (see [`find`]); streams that
-//! break are taken up again where they broke; every error is one sentence. Never: retries a request that changes
-//! something, since it cannot know whether the first one did.
+//! For: the command line. Promises: nothing is sent to a process of another user of this machine, and a token only to
+//! the server it belongs to (see [`find`]); streams that break are taken up again where they broke; every error is one
+//! sentence. Never: retries a request that changes something, since it cannot know whether the first one did.
 
 use crate::routes::{MORE, NEXT};
 use crate::shapes::{
@@ -12,16 +12,18 @@ use crate::shapes::{
 use std::io::Read;
 use std::time::Duration;
 
+mod dial;
 mod error;
 mod events;
 pub mod find;
 mod http;
-mod listener;
 mod logs;
+mod peer;
+pub mod socket;
 
 pub use error::ClientError;
 pub use events::Events;
-pub use find::{config_dir, server_path, token_path};
+pub use find::{config_dir, server_path, socket_path, token_path};
 pub use http::Client;
 pub use logs::{Lines, Mark};
 

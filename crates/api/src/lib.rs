@@ -19,5 +19,5 @@ pub mod openapi;
 pub mod routes;
 pub mod shapes;
 
-pub use client::{Client, ClientError, config_dir, server_path, token_path};
+pub use client::{Client, ClientError, config_dir, server_path, socket_path, token_path};
 pub use moment::Moment;

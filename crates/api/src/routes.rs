@@ -151,7 +151,7 @@ pub const ALL: &[Route] = &[
     Route {
         method: Method::Post,
         body: Some(Content::JobFile),
-        statuses: &[201, 400, 401, 413, 422, 503],
+        statuses: &[201, 400, 401, 408, 413, 422, 503],
         ..get("/v1/jobs", "Submit a job", Content::Json(one::<Submitted>))
     },
     Route {
@@ -219,7 +219,7 @@ pub const ALL: &[Route] = &[
         method: Method::Put,
         parameters: &[NAME],
         body: Some(Content::Json(one::<QueueChange>)),
-        statuses: &[200, 400, 401, 422, 503],
+        statuses: &[200, 400, 401, 408, 413, 422, 503],
         ..get("/v1/queues/{name}", "Make a queue, or change it", Content::Json(one::<Queue>))
     },
     get("/v1/tenants", "List tenants", Content::Json(many::<Tenant>)),
@@ -227,19 +227,23 @@ pub const ALL: &[Route] = &[
         method: Method::Put,
         parameters: &[NAME],
         body: Some(Content::Json(one::<TenantChange>)),
-        statuses: &[200, 400, 401, 422, 503],
+        statuses: &[200, 400, 401, 408, 413, 422, 503],
         ..get("/v1/tenants/{name}", "Make a tenant, or change its quotas", Content::Json(one::<Tenant>))
     },
     Route {
         parameters: &[
             number("from", "the first position that is wanted; the latest events when absent"),
             flag("follow", "stay and tell what happens"),
+            text(
+                "seen",
+                "when the event before `from` happened; a stream is refused if that is another event now",
+            ),
             number(
                 "limit",
                 "at most so many; 100 of the latest, or 1,000 from a position, unless told otherwise",
             ),
         ],
-        statuses: &[200, 400, 401, 503],
+        statuses: &[200, 400, 401, 409, 503],
         ..get(
             "/v1/events",
             "List what happened; a stream when text/event-stream is accepted",
@@ -250,7 +254,7 @@ pub const ALL: &[Route] = &[
     Route {
         method: Method::Post,
         body: Some(Content::Json(one::<Shutdown>)),
-        statuses: &[202, 400, 401, 503],
+        statuses: &[202, 400, 401, 408, 503],
         ..get("/v1/shutdown", "Ask the server to go", Content::Json(one::<Status>))
     },
     open("/metrics", "Figures for Prometheus", Content::Text),

@@ -95,6 +95,7 @@ impl Daemon {
             accept_loss: self.accept_loss,
             token: client::token_path().ok_or_else(no_home)?,
             address: client::server_path(),
+            socket: client::socket_path(),
         };
         let on_exit = self.on_exit.clone().unwrap_or_else(|| "ask".into());
         Ok((options, Arc::new(Terminal { on_exit })))

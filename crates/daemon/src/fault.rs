@@ -56,6 +56,18 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
+impl From<consort_agent::owned::Refused> for Fault {
+    fn from(refused: consort_agent::owned::Refused) -> Self {
+        use consort_agent::owned::Refused;
+        match refused {
+            Refused::Io { path, error } => Fault::at(&path, &error),
+            Refused::Unsafe { path, what, remedy } => {
+                Fault::new(format!("{} {what}", path.display()), remedy)
+            }
+        }
+    }
+}
+
 impl From<rusqlite::Error> for Fault {
     fn from(error: rusqlite::Error) -> Self {
         Fault::new(format!("the journal: {error}"), "look at the disk it is on")

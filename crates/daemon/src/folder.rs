@@ -1,10 +1,15 @@
-//! The data directory: made, locked, and owned by one daemon at a time.
+//! The data directory: made, judged, locked, and owned by one daemon at a time. Also the files that only its owner may
+//! read.
+//!
+//! Whoever can write into a data directory decides what runs as us, so a directory that another user owns, can write or
+//! can replace is refused, and so is one in which anything belongs to another user.
 
 use crate::fault::Fault;
+use consort_agent::owned::{self, Refused};
 use rustix::fs::{FlockOperation, flock};
-use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// A data directory that nobody else uses while this lives.
@@ -16,13 +21,10 @@ pub struct Folder {
 impl Folder {
     /// Makes the directory if it is not there and takes its lock; or says who has it.
     pub fn take(path: &Path) -> Result<Self, Fault> {
-        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
-        made.map_err(|error| Fault::at(path, &error))?;
-        let path = path.canonicalize().map_err(|error| Fault::at(path, &error))?;
+        let path = owned::make(path)?;
+        require_contents(&path)?;
         let file = path.join("lock");
-        let lock =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&file);
-        let mut lock = lock.map_err(|error| Fault::at(&file, &error))?;
+        let mut lock = owned::open(&file, OpenOptions::new().read(true).write(true).create(true))?;
         if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
             let mut who = String::new();
             let _ = lock.read_to_string(&mut who);
@@ -52,39 +54,62 @@ impl Folder {
 
     /// A directory inside, made if it is not there.
     pub fn inside(&self, name: &str) -> Result<PathBuf, Fault> {
-        let path = self.path.join(name);
-        let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(&path);
-        made.map_err(|error| Fault::at(&path, &error))?;
-        Ok(path)
+        Ok(owned::make(&self.path.join(name))?)
     }
+}
+
+/// Everything that lies directly in the directory must be ours: it may have been planted while the directory was open.
+fn require_contents(folder: &Path) -> Result<(), Fault> {
+    let own = rustix::process::geteuid().as_raw();
+    let entries = fs::read_dir(folder).map_err(|error| Fault::at(folder, &error))?;
+    for entry in entries {
+        let entry = entry.map_err(|error| Fault::at(folder, &error))?;
+        let uid = match entry.metadata() {
+            Ok(found) => found.uid(),
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            Err(error) => return Err(Fault::at(&entry.path(), &error)),
+        };
+        if uid != own {
+            let (theirs, ours) = (owned::user(uid), owned::user(own));
+            return Err(Fault::new(
+                format!("{} belongs to {theirs}, and this is {ours}", entry.path().display()),
+                "check who put it there, then remove it, or give another --data-dir",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// A file that only its owner can read, put in place whole.
 pub fn write_private(path: &Path, text: &str) -> Result<(), Fault> {
-    let put = || -> std::io::Result<()> {
-        if let Some(parent) = path.parent() {
-            fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
-        }
-        let beside = path.with_extension("new");
-        let _ = fs::remove_file(&beside);
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&beside, path)
-    };
-    put().map_err(|error| Fault::at(path, &error))
+    if let Some(parent) = path.parent() {
+        owned::make(parent)?;
+    }
+    let beside = path.with_extension("new");
+    let _ = fs::remove_file(&beside);
+    let mut file = owned::open(&beside, OpenOptions::new().write(true).create_new(true))?;
+    let put = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    put.and_then(|()| fs::rename(&beside, path)).map_err(|error| Fault::at(path, &error))
 }
 
-/// The user's token: the one that is there, or a new one. A file that others can read is closed first, and its token,
-/// which they may have read, is replaced.
+/// The user's token: the one that is there, or a new one. A file that others could read is closed first, and its token,
+/// which they may have read, is replaced. A link or a file of another user is refused.
 pub fn token(path: &Path) -> Result<String, Fault> {
-    if let Ok(text) = fs::read_to_string(path) {
-        let mode = fs::metadata(path).map_or(0, |data| data.permissions().mode());
-        let text = text.trim();
-        if mode & 0o077 == 0 && text.len() >= 32 {
-            return Ok(text.to_string());
+    if let Some(parent) = path.parent() {
+        owned::make(parent)?;
+    }
+    let mut text = String::new();
+    match owned::open(path, OpenOptions::new().read(true)) {
+        Ok(mut file) => {
+            let was_open = owned::close_to_others(&file).map_err(|error| Fault::at(path, &error))?;
+            let is_read = file.read_to_string(&mut text).is_ok();
+            let text = text.trim();
+            if !was_open && is_read && text.len() >= 32 {
+                return Ok(text.to_string());
+            }
         }
-        let _ = fs::set_permissions(path, Permissions::from_mode(0o600));
+        Err(Refused::Io { error, .. }) if error.kind() == ErrorKind::NotFound => {}
+        Err(refused) => return Err(refused.into()),
     }
     let token = dice()?;
     write_private(path, &format!("{token}\n"))?;

@@ -1,17 +1,20 @@
 //! The API, served. Translation only: requests become letters to the loop, looks become shapes.
 //!
 //! For: the command line, other programs, Prometheus.
-//! Promises: everything under `/v1` needs the token, and nothing is served to whoever believes to speak to another
-//! host. What changes something is answered once it is on disk. Nobody who is slow holds up anybody else.
+//! Promises: everything under `/v1` needs the token, or a connection over the Unix socket of the owner. Nothing is served
+//! to whoever believes to speak to another host. What changes something is answered once it is on disk. Nobody who is
+//! slow, or has no token, keeps out the owner.
 //! Never: decides, and never touches the scheduler but through the loop.
 //!
 //! | read | for |
 //! |---|---|
 //! | [`problem`] | everything that went wrong, in one shape |
-//! | `door`, `host`, `token` | who may come in |
+//! | `door`, `seats`, `caller`, `steady` | connections: how many, of whom, and how long they may stand still |
+//! | `host`, `token` | who may come in |
 //! | `parts` | how requests are taken apart |
 //! | `jobs`, `logs`, `cluster`, `events`, `server` | what can be asked |
 
+mod caller;
 mod cluster;
 pub(crate) mod door;
 mod events;
@@ -20,7 +23,9 @@ mod jobs;
 mod logs;
 mod parts;
 mod problem;
+mod seats;
 mod server;
+mod steady;
 mod token;
 
 pub use problem::Trouble;
@@ -73,6 +78,8 @@ pub struct About {
     pub data_dir: String,
     /// Where we listen.
     pub url: String,
+    /// The socket that needs no token.
+    pub socket: Option<String>,
     /// Since when.
     pub started: Time,
     /// Who decides.
@@ -152,12 +159,14 @@ pub fn router(desk: Arc<Desk>) -> Router {
         .route("/metrics", get(server::metrics))
         .route("/healthz", get(server::alive))
         .route("/readyz", get(server::ready))
-        .route("/openapi.json", get(server::document));
+        .route("/openapi.json", get(server::document))
+        .layer(axum::middleware::from_fn(token::in_turn));
     closed
         .merge(open)
         .fallback(problem::no_such_place)
         .method_not_allowed_fallback(problem::no_such_way)
         .layer(DefaultBodyLimit::max(LARGEST))
         .layer(axum::middleware::from_fn(host::check))
+        .layer(axum::middleware::from_fn(token::once))
         .with_state(desk)
 }

@@ -47,7 +47,6 @@ pub struct Run<W> {
 #[derive(Default)]
 struct Scribe {
     batch: Batch,
-    over: Vec<AllocationId>,
     planning: Option<Instant>,
     plans: u64,
     plan_time: Duration,
@@ -55,17 +54,9 @@ struct Scribe {
 
 impl Watch for Scribe {
     fn event(&mut self, event: &Event, _scheduler: &Scheduler) {
-        if let Fact::Accepted(Input::Ended { allocation, .. } | Input::StartRefused { allocation, .. }) =
-            event.fact
-        {
-            self.over.push(allocation);
-        }
         self.batch.events.push(event.clone());
     }
-    fn refused(&mut self, _at: Time, input: &Input, refusal: &Refusal) {
-        if let Input::Ended { allocation, .. } | Input::StartRefused { allocation, .. } = input {
-            self.over.push(*allocation); // old news: the journal knows it already
-        }
+    fn refused(&mut self, _at: Time, _input: &Input, refusal: &Refusal) {
         tracing::debug!(%refusal, "refused");
     }
     fn planning(&mut self) {
@@ -127,7 +118,7 @@ impl<W: World> Run<W> {
         let now = self.clock.now();
         let mut scribe = Scribe::default();
         let has_room = self.look_for_room();
-        let (mut answers, mut looks, mut stop) = (vec![], vec![], false);
+        let (mut answers, mut looks, mut waits, mut stop) = (vec![], vec![], vec![], false);
         for letter in letters {
             match letter {
                 // What only adds to the disk is refused, which a dropped answer says; what may free some is not.
@@ -142,7 +133,7 @@ impl<W: World> Run<W> {
                     answers.push((answer, self.input(now, input, work, &mut scribe)));
                 }
                 Letter::Look(look) => looks.push(look),
-                Letter::Wait { job, answer } => self.wait(job, answer),
+                Letter::Wait { job, answer } => waits.push((job, answer)),
                 Letter::News => {}
                 Letter::Stop => stop = true,
             }
@@ -156,13 +147,15 @@ impl<W: World> Run<W> {
         }
         crash::point("after-answer");
         self.tell_world();
-        if !scribe.over.is_empty() {
-            self.rollout.world.world.settled(&scribe.over);
-        }
+        self.rollout.world.settle();
         for ended in &scribe.batch.ended {
             for waiter in self.waiting.remove(&ended.job).unwrap_or_default() {
                 let _ = waiter.send(());
             }
+        }
+        // Not before the commit: the job may have ended in this very batch.
+        for (job, answer) in waits {
+            self.wait(job, answer);
         }
         for look in looks {
             look(&self.rollout.scheduler, now);
@@ -261,10 +254,9 @@ impl<W: World> Run<W> {
     }
 
     fn tell_world(&mut self) {
-        let desires = std::mem::take(&mut self.rollout.world.desires);
-        if !desires.is_empty() {
+        if !self.rollout.world.desires.is_empty() {
             crash::point("before-desire");
-            self.rollout.world.world.desire(self.clock.now(), &desires);
+            self.rollout.world.hand_over(self.clock.now());
         }
     }
 

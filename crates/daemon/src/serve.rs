@@ -1,11 +1,14 @@
 //! All of it put together: a data directory, a journal, a world, a loop, and somebody who answers.
 //!
-//! The order matters. The directory is locked before anything is read. The port is taken before anything is changed.
+//! The order matters. The directory is judged and locked before anything is read. The port is taken before anything is
+//! changed.
 //! The journal is replayed and the machine introduced before the world is told what is desired; and only then is
 //! anybody let in.
 
+mod announced;
 pub mod local;
 pub mod slurm;
+mod socket;
 
 use crate::clock;
 use crate::fault::Fault;
@@ -17,11 +20,13 @@ use crate::mail::{Letters, Mailbox};
 use crate::meters::Meters;
 use crate::run::Run;
 use crate::site::Site;
+use announced::Announced;
 use consort_api::shapes::Workers;
 use consort_sched::{Policy, Scheduler};
 use consort_types::World;
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use socket::Socket;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{oneshot, watch};
@@ -41,6 +46,8 @@ pub struct Options {
     pub token: PathBuf,
     /// Where clients of this user look for the address; not written when absent.
     pub address: Option<PathBuf>,
+    /// Where they look for the socket; not written when absent.
+    pub socket: Option<PathBuf>,
 }
 
 /// What is told once requests are taken.
@@ -123,8 +130,11 @@ where
     let url = format!("http://{address}");
     folder.sign(&url);
     let token = folder::token(&options.token)?;
-    let announced = options.address.as_deref().map(|path| Announced::new(path, &url)).transpose()?;
     let mut notes = notes;
+    let socket = Socket::open(&folder)?.map_err(|note| notes.push(note)).ok();
+    let socket_url = socket.as_ref().map(Socket::url);
+    let beside = options.socket.as_deref().map(|path| (path, socket_url.as_deref()));
+    let announced = options.address.as_deref().map(|path| Announced::new(path, &url, beside)).transpose()?;
     notes.extend(announced.as_ref().and_then(Announced::note));
     let feed = Arc::new(Feed::new(journal.last()));
     let meters = Arc::new(Meters::default());
@@ -148,6 +158,7 @@ where
         about: About {
             data_dir: folder.path().display().to_string(),
             url,
+            socket: socket_url,
             started: clock::wall(),
             policy: options.policy.name().into(),
         },
@@ -165,7 +176,7 @@ where
     let thread =
         thread.map_err(|error| Fault::new(format!("no thread: {error}"), "raise the limit on processes"))?;
     let runtime = runtime()?;
-    let workers = runtime.block_on(answer(listener, desk, host, ready, asked_to_go, loop_gone));
+    let workers = runtime.block_on(answer((listener, socket), desk, host, ready, asked_to_go, loop_gone));
     mailbox.stop();
     let mut stopped = thread.join().map_err(|_| {
         Fault::new("the loop came upon a bug and ended", "start again; the journal brings everything back")
@@ -195,44 +206,6 @@ async fn signalled() {
     }
 }
 
-/// The file that tells this user's clients where we are. Another daemon that is there and answers keeps it; ours is taken
-/// away again when we go.
-struct Announced {
-    path: PathBuf,
-    url: String,
-    other: Option<String>,
-}
-
-impl Announced {
-    fn new(path: &Path, url: &str) -> Result<Self, Fault> {
-        let said = std::fs::read_to_string(path).unwrap_or_default();
-        let said = said.trim();
-        let is_alive = |said: &str| {
-            let address = said.strip_prefix("http://").and_then(|text| text.parse::<SocketAddr>().ok());
-            address.is_some_and(|to| TcpStream::connect_timeout(&to, Duration::from_millis(300)).is_ok())
-        };
-        let other = (said != url && is_alive(said)).then(|| said.to_string());
-        if other.is_none() {
-            folder::write_private(path, &format!("{url}\n"))?;
-        }
-        Ok(Self { path: path.into(), url: url.into(), other })
-    }
-
-    fn note(&self) -> Option<String> {
-        let other = self.other.as_ref()?;
-        Some(format!("clients find the server at {other} unless told otherwise: --server {}", self.url))
-    }
-}
-
-impl Drop for Announced {
-    fn drop(&mut self) {
-        let said = std::fs::read_to_string(&self.path).unwrap_or_default();
-        if said.trim() == self.url {
-            let _ = std::fs::remove_file(&self.path);
-        }
-    }
-}
-
 fn kinds(scheduler: &Scheduler) -> Vec<(String, u64)> {
     let view = scheduler.view();
     let mut counts = std::collections::BTreeMap::new();
@@ -253,16 +226,20 @@ fn runtime() -> Result<tokio::runtime::Runtime, Fault> {
 
 /// Answers until somebody asks us to go, or the loop is gone. Says what becomes of the work.
 async fn answer(
-    listener: TcpListener,
+    (tcp, socket): (TcpListener, Option<Socket>),
     desk: Arc<Desk>,
     host: Arc<dyn Host>,
     ready: Ready,
     asked_to_go: oneshot::Receiver<Workers>,
     loop_gone: oneshot::Receiver<()>,
 ) -> Option<Workers> {
-    let listener = tokio::net::TcpListener::from_std(listener).expect("within a runtime");
+    let listeners = http::door::Listeners {
+        tcp: tokio::net::TcpListener::from_std(tcp).expect("within a runtime"),
+        unix: socket
+            .map(|socket| tokio::net::UnixListener::from_std(socket.listener).expect("within a runtime")),
+    };
     let router = http::router(desk.clone());
-    let server = tokio::spawn(http::door::open(listener, router, desk.leaving.subscribe()));
+    let server = tokio::spawn(http::door::open(listeners, router, desk.leaving.subscribe()));
     host.ready(&ready);
     let workers = tokio::select! {
         workers = asked_to_go => workers.ok(),

@@ -5,6 +5,7 @@ mod logs;
 
 pub use logs::log_files;
 
+use consort_agent::untrusted::Owners;
 use consort_types::{AllocationId, JobId, JobSpec, Work};
 use std::path::PathBuf;
 
@@ -25,6 +26,12 @@ pub trait Site: Send + Sync {
     /// Those log files of a job that are wanted (by stage, task, rank and attempt), oldest attempt first, and at most
     /// [`LOOKED_FOR`] of them. May wait for a disk.
     fn logs(&self, job: JobId, spec: &JobSpec, work: &Work, wanted: &Admits<'_>) -> Vec<LogFile>;
+
+    /// Whose files the output of workers is. Files of others are not read: a job could name one that its own user may not
+    /// read, and we may.
+    fn log_owners(&self) -> Owners {
+        Owners::ours()
+    }
 
     /// What it says of an attempt that it has in its hands: `Slurm job 12 is pending: Resources`. Never waits.
     fn attempt(&self, _allocation: AllocationId) -> Option<String> {
@@ -55,7 +62,8 @@ pub struct Reading {
     pub memory_used_bytes: Option<u64>,
 }
 
-/// One file of output. What was put aside lies beside it, numbered: `.1` is the latest of these.
+/// One file of output. What was put aside lies beside it, numbered: `.1` is the latest of these. Jobs can write and
+/// replace it, so it is opened through [`consort_agent::untrusted`] and never by its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogFile {
     /// Which stage of the job.
@@ -66,6 +74,16 @@ pub struct LogFile {
     pub attempt: u32,
     /// Which worker.
     pub rank: u32,
-    /// Where.
-    pub path: PathBuf,
+    /// The folder that jobs cannot replace: that of all logs. Where the owner of the job named the file, the folder it
+    /// lies in.
+    pub base: PathBuf,
+    /// Where, from there.
+    pub name: PathBuf,
+}
+
+impl LogFile {
+    /// Where, as people are told.
+    pub fn path(&self) -> PathBuf {
+        self.base.join(&self.name)
+    }
 }

@@ -1,5 +1,6 @@
 //! What can go wrong between a client and a server, a sentence each.
 
+use super::dial::Distrust;
 use crate::shapes::Problem;
 use std::fmt;
 
@@ -23,6 +24,17 @@ impl ClientError {
     pub(super) fn unreachable(url: &str, why: impl fmt::Display) -> Self {
         let remedy = "start it with `consort up`, or name another with --server URL or CONSORT_URL";
         ClientError::Unreachable(format!("no server answers at {url} ({why}); {remedy}"))
+    }
+
+    /// A process listens there to which nothing was sent.
+    pub(super) fn distrusted(url: &str, why: Distrust) -> Self {
+        let remedy = match why {
+            Distrust::Stranger(_) => "start your own server with `consort up`",
+            Distrust::Unknown => {
+                "name the server and its token together, with --server URL and CONSORT_TOKEN"
+            }
+        };
+        ClientError::Unreachable(format!("{why}, at {url}, and the token is not sent there; {remedy}"))
     }
 
     /// Something else than a Consort server answers at this address.

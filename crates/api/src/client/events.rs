@@ -1,7 +1,11 @@
 //! Events as they happen: server-sent events, taken up again where the connection broke.
+//!
+//! Whoever takes a stream up again says when the last event happened that it saw. A journal that was cut short or
+//! replaced meanwhile has another event there, or none, and the stream ends with an error instead of silence or a gap.
 
 use super::http::Client;
 use super::{ClientError, Result};
+use crate::Moment;
 use crate::shapes::EventLine;
 use std::io::{BufRead, BufReader, Read};
 use std::time::{Duration, Instant};
@@ -24,13 +28,15 @@ pub struct Events {
     lines: Option<Lines>,
     /// The first position that has not been seen; the server's choice before the first event.
     next: Option<u64>,
+    /// When the event before that happened, once one has been seen.
+    seen: Option<Moment>,
     over: bool,
 }
 
 impl Events {
     pub(super) fn open(client: Client, from: Option<u64>) -> Result<Self> {
-        let lines = Some(connect(&client, from)?);
-        Ok(Self { client, lines, next: from, over: false })
+        let lines = Some(connect(&client, from, None)?);
+        Ok(Self { client, lines, next: from, seen: None, over: false })
     }
 
     /// The next event of this connection; nothing when it broke.
@@ -67,7 +73,7 @@ impl Events {
         let (since, mut pause) = (Instant::now(), PAUSE);
         loop {
             std::thread::sleep(pause);
-            match connect(&self.client, self.next) {
+            match connect(&self.client, self.next, self.seen) {
                 Ok(lines) => {
                     self.lines = Some(lines);
                     return Ok(());
@@ -83,8 +89,12 @@ impl Events {
     }
 }
 
-fn connect(client: &Client, from: Option<u64>) -> Result<Lines> {
-    let parameters = [("from", from.map(|from| from.to_string())), ("follow", Some("true".into()))];
+fn connect(client: &Client, from: Option<u64>, seen: Option<Moment>) -> Result<Lines> {
+    let parameters = [
+        ("from", from.map(|from| from.to_string())),
+        ("follow", Some("true".into())),
+        ("seen", seen.map(|seen| seen.to_string())),
+    ];
     Ok(BufReader::new(client.stream("/v1/events", &parameters, "text/event-stream", Some(SILENCE))?.reader()))
 }
 
@@ -97,7 +107,7 @@ impl Iterator for Events {
                 // What was already told is told again by a server that is asked from an earlier position.
                 Some(Ok(event)) if self.next.is_some_and(|next| event.position < next) => {}
                 Some(Ok(event)) => {
-                    self.next = Some(event.position + 1);
+                    (self.next, self.seen) = (Some(event.position + 1), Some(event.at));
                     return Some(Ok(event));
                 }
                 Some(Err(error)) => {

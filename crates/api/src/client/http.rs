@@ -1,15 +1,16 @@
 //! Requests and answers, untyped: addresses, tokens, timeouts, and statuses that become errors.
 
+use super::dial::{Dialer, Distrust, Trust};
 use super::{ClientError, Result};
 use crate::shapes::Problem;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::Read;
+use std::path::PathBuf;
 use std::time::Duration;
+use ureq::unversioned::resolver::DefaultResolver;
 use ureq::{Agent, Body, Error, http::Response};
 
-/// How long a connection may take to come about.
-const CONNECT: Duration = Duration::from_secs(5);
 /// How long an ordinary answer may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a connection is kept for the next request.
@@ -22,7 +23,10 @@ type Parameters<'a> = [(&'a str, Option<String>)];
 /// A client of one server.
 #[derive(Clone, Debug)]
 pub struct Client {
+    /// As it was named: `http://host:port` or `unix:/path`.
     url: String,
+    /// What paths are put behind.
+    base: String,
     token: Option<String>,
     agent: Agent,
 }
@@ -34,19 +38,28 @@ pub(super) struct Answer {
 }
 
 impl Client {
-    /// A client of the server at `http://host:port`.
+    /// A client of the server at `http://host:port` or `unix:/path`, with the token that it wants over TCP. Nothing is
+    /// sent to a process that is known to be another user's.
     pub fn new(url: impl Into<String>, token: Option<String>) -> Self {
+        Self::trusting(url, token, Trust::Named)
+    }
+
+    pub(super) fn trusting(url: impl Into<String>, token: Option<String>, trust: Trust) -> Self {
+        let url = url.into();
+        let socket = url.strip_prefix("unix:").map(PathBuf::from);
+        // A request over a socket names this machine as its host, by a number that needs no lookup.
+        let base = if socket.is_some() { "http://127.0.0.1".into() } else { url.clone() };
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
             // A proxy would have to be trusted with the token, and cannot reach this machine anyway.
             .proxy(None)
             .user_agent(concat!("consort/", env!("CARGO_PKG_VERSION")))
-            .timeout_connect(Some(CONNECT))
             // Less than the server keeps a silent connection, so that none is used while it is being closed.
             .max_idle_age(IDLE)
             .build();
-        Self { url: url.into(), token, agent: config.into() }
+        let agent = Agent::with_parts(config, Dialer { socket, trust }, DefaultResolver::default());
+        Self { url, base, token, agent }
     }
 
     /// Where the server is.
@@ -133,7 +146,7 @@ impl Client {
     }
 
     fn address(&self, path: &str, parameters: &Parameters<'_>) -> String {
-        let mut address = format!("{}{path}", self.url);
+        let mut address = format!("{}{path}", self.base);
         let given = parameters.iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
         for (index, (name, value)) in given.enumerate() {
             address.push(if index == 0 { '?' } else { '&' });
@@ -197,7 +210,11 @@ fn fault(url: &str, error: &Error) -> ClientError {
     match error {
         Error::Io(error) => {
             use std::io::ErrorKind::*;
+            if let Some(distrust) = error.get_ref().and_then(|inner| inner.downcast_ref::<Distrust>()) {
+                return ClientError::distrusted(url, *distrust);
+            }
             match error.kind() {
+                NotFound => ClientError::unreachable(url, "there is no such socket"),
                 ConnectionRefused => ClientError::unreachable(url, "connection refused"),
                 ConnectionReset | BrokenPipe | UnexpectedEof | ConnectionAborted => {
                     ClientError::unreachable(url, "the connection broke")

@@ -15,6 +15,9 @@ pub struct Status {
     pub data_dir: String,
     /// Where it listens.
     pub url: String,
+    /// The Unix socket on which its owner needs no token; absent where none could be made.
+    #[serde(default)]
+    pub socket: Option<String>,
     /// Since when it is up.
     pub started: Moment,
     /// A hash of everything it knows, in hexadecimal.

@@ -7,7 +7,8 @@ use consort_api::{Client, ClientError};
 #[derive(clap::Args)]
 #[command(next_help_heading = "The server")]
 pub struct Server {
-    /// Its address, as in http://127.0.0.1:8080; CONSORT_URL or the one that `consort up` started when absent
+    /// Its address, as in http://127.0.0.1:8080 or unix:/path; CONSORT_URL or the one that `consort up` started when
+    /// absent
     #[arg(long, value_name = "URL")]
     server: Option<String>,
 }

@@ -40,6 +40,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     text += &format!("devices     {}\n", thousands(status.devices));
     text += &format!("policy      {}\n", one_line(&status.policy));
     text += &format!("journal     {} events in {}\n", thousands(status.position), one_line(&status.data_dir));
+    if let Some(socket) = &status.socket {
+        text += &format!("socket      {}\n", one_line(socket));
+    }
     text += &format!("state hash  {}\n", one_line(&status.state_hash));
     for note in &status.notes {
         text += &format!("note        {}\n", one_line(note));

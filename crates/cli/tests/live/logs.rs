@@ -185,3 +185,24 @@ fn piped_lists_are_whole() {
     assert!(narrow.contains("exit") && narrow.contains('…'), "{narrow}");
     assert!(narrow.lines().all(|line| line.chars().count() <= 100), "{narrow}");
 }
+
+#[test]
+fn a_link_in_the_place_of_a_log_is_not_followed() {
+    let house = House::up(1);
+    fs::write(house.path("secret"), "the secret\n").expect("a file");
+    let named = submit(&house, json!({"run": ["echo", "hello"], "output": "named.log"}));
+    let plain = submit(&house, json!({"run": ["echo", "hello"]}));
+    for id in [named, plain] {
+        house.until_state(id, &["succeeded"]);
+        assert_eq!(logs(&house, id, &[]), "hello\n");
+        let detail = house.json(&["show", &id.to_string(), "--json"]);
+        let path = std::path::PathBuf::from(detail["logs"][0].as_str().expect("a log"));
+        fs::remove_file(&path).expect("it is there");
+        std::os::unix::fs::symlink(house.path("secret"), &path).expect("a link");
+        for words in [&[][..], &["-f"]] {
+            let said = logs(&house, id, words);
+            assert!(!said.contains("the secret"), "{words:?}: {said}");
+            assert!(said.contains("is not a regular file and is not read"), "{words:?}: {said}");
+        }
+    }
+}

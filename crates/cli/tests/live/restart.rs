@@ -128,7 +128,7 @@ fn a_full_disk_stops_the_accepting_and_loses_nothing() {
     }
     let text = fs::read_to_string(data.join("devices.yaml")).expect("it is there");
     let script = format!(
-        "mount -t tmpfs -o size=6m none {data} && printf '%s' '{text}' > {data}/devices.yaml && \
+        "mount -t tmpfs -o size=6m,mode=700 none {data} && printf '%s' '{text}' > {data}/devices.yaml && \
          dd if=/dev/zero of={data}/filler bs=1k count=3000 2>/dev/null && \
          exec {consort} up --listen 127.0.0.1:0 --on-exit keep --data-dir {data}",
         data = data.display(),
@@ -167,4 +167,58 @@ fn a_full_disk_stops_the_accepting_and_loses_nothing() {
     assert!(waiting >= accepted, "{waiting} of {accepted}");
     let (jobs, _) = client.jobs(&Default::default()).expect("it answers");
     assert!(jobs.len() as u64 > accepted);
+}
+
+/// Copies a folder, without sockets.
+fn copy(from: &std::path::Path, to: &std::path::Path) {
+    fs::create_dir_all(to).expect("a folder");
+    for entry in fs::read_dir(from).expect("a folder").flatten() {
+        let (kind, to) = (entry.file_type().expect("it is there"), to.join(entry.file_name()));
+        match (kind.is_dir(), kind.is_file()) {
+            (true, _) => copy(&entry.path(), &to),
+            (_, true) => drop(fs::copy(entry.path(), to).expect("a file")),
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn whoever_follows_notices_that_the_journal_was_replaced() {
+    let mut house = House::up(1);
+    let submit = |house: &House, jobs: u64| {
+        let client = house.client().expect("it is up");
+        for _ in 0..jobs {
+            let job = client.submit(&json!({"run": ["true"], "workdir": "/"})).expect("accepted");
+            house.until_state(job.id, &["succeeded"]);
+        }
+        client.status().expect("it answers").position
+    };
+    submit(&house, 1);
+    house.kill();
+    let copied = house.path("copy");
+    copy(&house.data(), &copied);
+    house.start();
+    let mut follow = house.command(&["events", "-f", "--json"]);
+    let out = house.path("followed");
+    follow.stdout(fs::File::create(&out).expect("a file")).stderr(Stdio::piped());
+    let mut follow = follow.spawn().expect("the binary runs");
+    // It must have joined before anything happens that it should see.
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let before = submit(&house, 3);
+    until("the last event", || {
+        let text = fs::read_to_string(&out).expect("a file");
+        text.contains(&format!("\"position\":{before},")).then_some(())
+    });
+    // The copy comes back, and grows beyond what was followed.
+    house.kill();
+    fs::remove_dir_all(house.data()).expect("a folder");
+    copy(&copied, &house.data());
+    let mut command = house.command(&["up", "--listen", "127.0.0.1:0", "--on-exit", "keep", "--data-dir"]);
+    command.arg(house.data());
+    house.adopt(command);
+    let ended = until("the one who follows to end", || follow.try_wait().expect("it is ours"));
+    let mut said = String::new();
+    let _ = std::io::Read::read_to_string(&mut follow.stderr.take().expect("piped"), &mut said);
+    assert_eq!(ended.code(), Some(2), "{said}");
+    assert!(said.contains("cut short or replaced") && said.contains("from="), "{said}");
 }

@@ -5,13 +5,15 @@
 use super::parts::Asked as Query;
 use super::{Desk, Trouble, within};
 use crate::feed::{self, Next};
+use crate::journal::Shelf;
 use crate::telling;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use consort_api::Moment;
 use consort_api::shapes::EventLine;
 use futures_util::stream::unfold;
 use serde::Deserialize;
@@ -26,6 +28,8 @@ use tokio::sync::watch;
 pub(super) struct Asked {
     from: Option<u64>,
     follow: Option<String>,
+    /// When the event before `from` happened, by the word of whoever saw it.
+    seen: Option<String>,
     limit: Option<usize>,
 }
 
@@ -58,6 +62,7 @@ pub(super) async fn events(
         return Ok(Json(lines).into_response());
     }
     let behind = from.map_or(last, |from| from.saturating_sub(1));
+    require_seen(&desk, behind, last, asked.seen).await?;
     let follower = Follower::new(desk, behind);
     let stream = unfold(follower, |mut follower| async move {
         let bytes = follower.next().await?;
@@ -65,6 +70,28 @@ pub(super) async fn events(
     });
     let kind = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
     Ok((kind, Body::from_stream(stream)).into_response())
+}
+
+/// A stream goes on behind an event that this journal has. One that was cut short, or brought back from a copy, may end
+/// before it, or have another event there: going on would mean silence, or a gap that nobody notices.
+async fn require_seen(desk: &Arc<Desk>, behind: u64, last: u64, seen: Option<String>) -> Result<(), Trouble> {
+    let last = match behind > last {
+        true => desk.read(Shelf::last).await?.max(last), // it may have been listed before it was published
+        false => last,
+    };
+    let replaced = |what: String| {
+        let remedy = format!("follow again with `from={}`, or without a position", last + 1);
+        Err(Trouble::said(StatusCode::CONFLICT, format!("{what}: it was cut short or replaced; {remedy}")))
+    };
+    if behind > last {
+        return replaced(format!("the journal ends with event {last}, before event {behind}"));
+    }
+    let Some(seen) = seen.filter(|_| behind > 0) else { return Ok(()) };
+    let there = desk.read(move |shelf| shelf.events(behind - 1, 1)).await?;
+    match there.first() {
+        Some((position, event, _)) if *position == behind && Moment(event.at).to_string() == seen => Ok(()),
+        _ => replaced(format!("event {behind} of the journal is not the one of {seen}")),
+    }
 }
 
 struct Follower {

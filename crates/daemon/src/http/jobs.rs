@@ -148,7 +148,7 @@ pub(super) async fn show(State(desk): State<Arc<Desk>>, Named(text): Named) -> A
         let (site, its, works) = (desk.site.clone(), spec.clone(), work.clone());
         let files = tokio::task::spawn_blocking(move || site.logs(id, &its, &works, &|_, _, _, _| true));
         let files = files.await.unwrap_or_default();
-        detail.logs = files.iter().map(|file| file.path.display().to_string()).collect();
+        detail.logs = files.iter().map(|file| file.path().display().to_string()).collect();
         for ask in &mut detail.asks {
             let stage = spec.stages.iter().position(|stage| stage.name == ask.stage).unwrap_or(0);
             let indices = work.stages.get(stage).map_or(&[][..], |stage| &stage.indices);

@@ -7,6 +7,10 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
 use serde::de::DeserializeOwned;
+use std::time::Duration;
+
+/// How long a body may take to come.
+const BODY: Duration = Duration::from_secs(30);
 
 /// The name in a path: an id, a node, a queue.
 pub(super) struct Named(pub String);
@@ -49,6 +53,9 @@ impl<S: Send + Sync> FromRequest<S> for Whole {
             }
             status => Trouble::said(status, error.body_text()),
         };
-        Bytes::from_request(request, state).await.map(Self).map_err(refused)
+        let whole = tokio::time::timeout(BODY, Bytes::from_request(request, state)).await;
+        let late =
+            |_| Trouble::said(StatusCode::REQUEST_TIMEOUT, "the request did not come in time; send it again");
+        whole.map_err(late)?.map(Self).map_err(refused)
     }
 }

@@ -39,6 +39,12 @@ impl Trouble {
         )
     }
 
+    /// All seats of the owner are taken.
+    pub fn crowded() -> Self {
+        let error = "too many connections are open; close some, or try again in a moment";
+        Self::said(StatusCode::SERVICE_UNAVAILABLE, error)
+    }
+
     /// No room on the disk.
     pub fn full() -> Self {
         let error =

@@ -7,10 +7,11 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
 use consort_api::shapes::{Shutdown, Status, World, WorldLine};
 use consort_api::{Moment, openapi};
 use std::fmt::Write;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 pub(super) async fn status(State(desk): State<Arc<Desk>>) -> Result<Json<Status>, Trouble> {
     let (gauges, hash) = desk.look(|scheduler, _| (rows::gauges(scheduler), scheduler.state_hash())).await?;
@@ -26,6 +27,7 @@ pub(super) async fn status(State(desk): State<Arc<Desk>>) -> Result<Json<Status>
         world: desk.site.world().into(),
         data_dir: desk.about.data_dir.clone(),
         url: desk.about.url.clone(),
+        socket: desk.about.socket.clone(),
         started: Moment(desk.about.started),
         state_hash: format!("{hash:016x}"),
         position: gauges.position,
@@ -110,6 +112,9 @@ pub(super) async fn ready(State(desk): State<Arc<Desk>>) -> Result<&'static str,
     Ok("ready\n")
 }
 
+/// Made once: anybody may ask for it, as often as they like.
 pub(super) async fn document() -> Response {
-    Json(openapi::document()).into_response()
+    static DOCUMENT: LazyLock<Bytes> =
+        LazyLock::new(|| serde_json::to_vec(&openapi::document()).expect("plain data").into());
+    ([(header::CONTENT_TYPE, "application/json")], DOCUMENT.clone()).into_response()
 }

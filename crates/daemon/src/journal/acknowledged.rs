@@ -5,8 +5,9 @@
 //! failure, never too large.
 
 use crate::fault::Fault;
+use consort_agent::owned;
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// The number and its file.
@@ -18,9 +19,7 @@ pub(super) struct Acknowledged {
 impl Acknowledged {
     pub fn open(folder: &Path) -> Result<Self, Fault> {
         let path = folder.join("journal.acknowledged");
-        let file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path);
-        let file = file.map_err(|error| Fault::at(&path, &error))?;
+        let file = owned::open(&path, OpenOptions::new().read(true).write(true).create(true))?;
         let mut bytes = [0; 12];
         let position = match file.read_exact_at(&mut bytes, 0) {
             Ok(()) => {

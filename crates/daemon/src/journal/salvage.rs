@@ -52,7 +52,8 @@ pub(super) fn finish(path: &Path) -> Result<(), Fault> {
     fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(|error| Fault::at(folder, &error))
 }
 
-fn with_suffix(path: &Path, suffix: &str) -> std::path::PathBuf {
+/// A file that lies beside another, as SQLite names it.
+pub(super) fn with_suffix(path: &Path, suffix: &str) -> std::path::PathBuf {
     path.with_file_name(format!("{}{suffix}", name(path)))
 }
 

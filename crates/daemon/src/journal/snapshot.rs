@@ -6,9 +6,10 @@
 
 use crate::crash;
 use crate::fault::Fault;
+use consort_agent::owned::{self, Refused};
 use consort_sched::{LAYOUT, Saved};
 use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, Read, Write};
 use std::path::Path;
 
 const FILE: &str = "snapshot";
@@ -20,8 +21,9 @@ const HEAD: usize = 8 + 4 + 8 + 4;
 pub fn write(folder: &Path, saved: &Saved) -> Result<u64, Fault> {
     let (path, beside) = (folder.join(FILE), folder.join("snapshot.new"));
     let body = postcard::to_stdvec(saved).expect("a state is plain data");
+    let file = owned::open(&beside, File::options().write(true).create(true).truncate(true))?;
     let put = || -> std::io::Result<u64> {
-        let mut file = BufWriter::new(private(&beside)?);
+        let mut file = BufWriter::new(&file);
         file.write_all(MAGIC)?;
         file.write_all(&LAYOUT.to_le_bytes())?;
         file.write_all(&saved.state_hash().to_le_bytes())?;
@@ -30,7 +32,8 @@ pub fn write(folder: &Path, saved: &Saved) -> Result<u64, Fault> {
         file.write_all(front)?;
         crash::point("inside-snapshot");
         file.write_all(back)?;
-        file.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()?;
+        file.flush()?;
+        file.get_ref().sync_all()?;
         crash::point("before-snapshot-rename");
         fs::rename(&beside, &path)?;
         File::open(folder)?.sync_all()?;
@@ -39,18 +42,13 @@ pub fn write(folder: &Path, saved: &Saved) -> Result<u64, Fault> {
     put().map_err(|error| Fault::at(&beside, &error))
 }
 
-/// A new file that only its owner can read.
-fn private(path: &Path) -> std::io::Result<File> {
-    use std::os::unix::fs::OpenOptionsExt;
-    File::options().write(true).create(true).truncate(true).mode(0o600).open(path)
-}
-
 /// Reads the snapshot; nothing if there is none or it is of another layout, an error in words if it is damaged.
 pub fn read(folder: &Path) -> Result<Option<Saved>, String> {
-    let bytes = match fs::read(folder.join(FILE)) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error.to_string()),
+    let mut bytes = vec![];
+    match owned::open(&folder.join(FILE), File::options().read(true)) {
+        Ok(mut file) => file.read_to_end(&mut bytes).map_err(|error| error.to_string())?,
+        Err(Refused::Io { error, .. }) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(refused) => return Err(refused.to_string()),
     };
     let (head, body) = bytes.split_at_checked(HEAD).ok_or("it is too short")?;
     let number = |from: usize| u32::from_le_bytes(head[from..from + 4].try_into().expect("four bytes"));

@@ -7,12 +7,12 @@ use super::bytes::{self, Unreadable as Bytes};
 use super::{Batch, NotCommitted, history};
 use crate::crash;
 use crate::fault::Fault;
+use consort_agent::owned;
 use consort_sched::Scheduler;
 use consort_types::{Digest, Event, Fact, Input, JobId, JobSpec, Work};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
-use std::fs::{self, OpenOptions, Permissions};
+use std::fs::OpenOptions;
 use std::io::Write;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -82,8 +82,15 @@ impl From<rusqlite::Error> for Unreadable {
 
 /// Opens the file for writing, or makes it.
 pub(super) fn open(path: &Path) -> Result<Connection, Unreadable> {
+    for beside in ["-wal", "-shm", "-journal"] {
+        owned::require_file(&super::salvage::with_suffix(path, beside)).map_err(Fault::from)?;
+    }
+    // Made here and not by SQLite, which would follow a link; those beside it then get the same mode.
+    let file =
+        owned::open(path, OpenOptions::new().read(true).write(true).create(true)).map_err(Fault::from)?;
+    owned::close_to_others(&file).map_err(|error| Fault::at(path, &error))?;
+    drop(file);
     let connection = Connection::open(path)?;
-    let _ = fs::set_permissions(path, Permissions::from_mode(0o600));
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "wal_autocheckpoint", 4000)?;
@@ -155,12 +162,8 @@ pub(super) fn drop_after(connection: &mut Connection, kept: u64, folder: &Path) 
     let transaction = connection.transaction()?;
     let mut dropped = 0;
     {
-        let mut file = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .mode(0o600)
-            .open(&path)
-            .map_err(|e| Fault::at(&path, &e))?;
+        let mut file =
+            owned::open(&path, OpenOptions::new().append(true).create(true)).map_err(Fault::from)?;
         let mut statement =
             transaction.prepare("SELECT position, body FROM event WHERE position > ?1 ORDER BY position")?;
         let mut rows = statement.query([kept as i64])?;

@@ -17,7 +17,7 @@ pub fn log_files(
     wanted: &Admits<'_>,
 ) -> Vec<LogFile> {
     if work.output.path.is_none() {
-        return written(&log_dir.join(job.to_string()), wanted);
+        return written(log_dir, job, wanted);
     }
     let mut looked_for: BTreeMap<PathBuf, LogFile> = BTreeMap::new();
     let mut looks = 0;
@@ -34,8 +34,9 @@ pub fn log_files(
             looks += 1;
             let allocation = AllocationId { ask: AskId { job, stage, task }, attempt: 1 };
             let path = consort_agent::launch::output_path(log_dir, allocation, spec, work, rank);
+            let (Some(base), Some(name)) = (path.parent(), path.file_name()) else { continue };
             // Several may write to one file; it is read once.
-            let file = || LogFile { stage, task, attempt: 1, rank, path: path.clone() };
+            let file = || LogFile { stage, task, attempt: 1, rank, base: base.into(), name: name.into() };
             looked_for.entry(path.clone()).or_insert_with(file);
         }
     }
@@ -47,22 +48,23 @@ pub fn log_files(
 /// Those that exist.
 fn existing(looked_for: BTreeMap<PathBuf, LogFile>) -> Vec<LogFile> {
     if looked_for.len() <= FEW {
-        return looked_for.into_values().filter(|file| file.path.exists()).collect();
+        return looked_for.into_values().filter(|file| file.path().symlink_metadata().is_ok()).collect();
     }
     let mut folders: BTreeMap<PathBuf, BTreeSet<std::ffi::OsString>> = BTreeMap::new();
     let mut files: Vec<LogFile> = looked_for.into_values().collect();
     files.retain(|file| {
-        let (Some(folder), Some(name)) = (file.path.parent(), file.path.file_name()) else { return false };
+        let folder = &file.base;
         let list =
             || std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
-        folders.entry(folder.into()).or_insert_with(|| list().collect()).contains(name)
+        folders.entry(folder.clone()).or_insert_with(|| list().collect()).contains(file.name.as_os_str())
     });
     files
 }
 
 /// The files in the folder of one job, by their names: `0.1#2.w3.log`.
-fn written(folder: &Path, wanted: &Admits<'_>) -> Vec<LogFile> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+fn written(log_dir: &Path, job: JobId, wanted: &Admits<'_>) -> Vec<LogFile> {
+    let folder = PathBuf::from(job.to_string());
+    let entries = std::fs::read_dir(log_dir.join(&folder)).into_iter().flatten().flatten();
     let mut files: Vec<LogFile> = entries
         .filter_map(|entry| {
             let name = entry.file_name().into_string().ok()?;
@@ -73,7 +75,8 @@ fn written(folder: &Path, wanted: &Admits<'_>) -> Vec<LogFile> {
                 task: task.parse().ok()?,
                 attempt: attempt.parse().ok()?,
                 rank: rank.parse().ok()?,
-                path: entry.path(),
+                base: log_dir.into(),
+                name: folder.join(&name),
             };
             wanted(file.stage, file.task, file.rank, file.attempt).then_some(file)
         })

@@ -4,7 +4,7 @@
 //! one more; a bag of thousands of tasks costs no more than what runs of it.
 
 use super::choice::Choice;
-use super::tail::{Piece, Tail};
+use super::tail::{Piece, Place, Tail};
 use crate::site::{LOOKED_FOR, LogFile, Site};
 use consort_api::client::{Lines, Mark};
 use consort_types::{JobId, JobSpec, Work};
@@ -76,9 +76,9 @@ impl Files {
             }
             self.known.insert(worker, last.get(&worker).copied().unwrap_or_default());
             let LogFile { stage, task, rank, attempt, .. } = file;
+            let tail = Tail::new(Place::of(file, self.site.log_owners()), self.follow);
             let name = self.choice.name(&self.spec, &self.work, stage, task, rank);
             let mark = Mark { stage, task, rank, attempt, name, ..Mark::default() };
-            let tail = Tail::new(file.path, self.follow);
             self.queue.push_back(Teller { mark, tail, lines: Lines::default(), turn: 0 });
         }
         self.searched = true;

@@ -1,12 +1,15 @@
 //! The end of one log that may be put aside and begun anew while it is read.
 //!
-//! Touches the disk, so it belongs on a thread that may wait. Only regular files are read: whatever else has the name of
-//! a log could keep that thread for ever.
+//! Touches the disk, so it belongs on a thread that may wait. A job can put anything in the place of its log: a link to a
+//! file that only we may read, a pipe that nobody writes to, a folder. So files are opened through
+//! [`consort_agent::untrusted`], and anything but a regular file of the right user is named instead of read.
 
-use std::fs::{File, Metadata, OpenOptions};
+use crate::site::LogFile;
+use consort_agent::untrusted::{self, Owners};
+use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Bytes read at once.
@@ -26,21 +29,41 @@ pub(super) struct Piece {
     pub bytes: Vec<u8>,
 }
 
+/// Where a log lies, and whose it has to be.
+pub(super) struct Place {
+    base: PathBuf,
+    name: PathBuf,
+    owners: Owners,
+}
+
+impl Place {
+    pub fn of(file: LogFile, owners: Owners) -> Self {
+        Self { base: file.base, name: file.name, owners }
+    }
+
+    /// What lies there, without following a link in its place.
+    fn look(&self) -> Option<Metadata> {
+        self.base.join(&self.name).symlink_metadata().ok()
+    }
+}
+
 /// The end of one log.
 pub(super) struct Tail {
-    path: PathBuf,
+    place: Place,
     open: Option<File>,
     /// Which file is read, and how far; kept while it is closed.
-    place: Option<(u64, u64)>,
+    reached: Option<(u64, u64)>,
     /// Bytes that are still wanted.
     left: u64,
+    /// Why a file was not opened.
+    refused: Option<String>,
     noted: bool,
 }
 
 impl Tail {
-    /// Of the log at this path. One that is not followed ends where it ends now.
-    pub fn new(path: PathBuf, follow: bool) -> Self {
-        let mut tail = Self { path, open: None, place: None, left: u64::MAX, noted: false };
+    /// Of the log at this place. One that is not followed ends where it ends now.
+    pub fn new(place: Place, follow: bool) -> Self {
+        let mut tail = Self { place, open: None, reached: None, left: u64::MAX, refused: None, noted: false };
         if !follow {
             tail.left = tail.files().iter().map(|(_, data)| data.len()).sum();
         }
@@ -69,8 +92,8 @@ impl Tail {
             if let Some(piece) = self.take() {
                 return Some(piece);
             }
-            let (inode, _) = self.place?;
-            if self.left == 0 || self.path.metadata().is_ok_and(|data| data.ino() == inode) {
+            let (inode, _) = self.reached?;
+            if self.left == 0 || self.place.look().is_some_and(|data| data.ino() == inode) {
                 return None;
             }
             // It has been put aside. What was written to it before that may have come after our look.
@@ -78,13 +101,13 @@ impl Tail {
                 return Some(piece);
             }
             let (file, inode) = self.younger(inode)?;
-            (self.open, self.place) = (Some(file), Some((inode, 0)));
+            (self.open, self.reached) = (Some(file), Some((inode, 0)));
         }
     }
 
     /// Reads from the open file.
     fn take(&mut self) -> Option<Piece> {
-        let (file, (inode, at)) = (self.open.as_mut()?, self.place?);
+        let (file, (inode, at)) = (self.open.as_mut()?, self.reached?);
         let mut bytes = vec![0; PIECE.min(usize::try_from(self.left).unwrap_or(PIECE))];
         let read = loop {
             match file.read(&mut bytes) {
@@ -94,7 +117,7 @@ impl Tail {
         };
         bytes.truncate(read);
         self.left -= read as u64;
-        self.place = Some((inode, at + read as u64));
+        self.reached = Some((inode, at + read as u64));
         (read > 0).then_some(Piece { file: inode, at, bytes })
     }
 
@@ -102,14 +125,18 @@ impl Tail {
     fn begin(&mut self) -> bool {
         for _ in 0..LOOKS {
             let files = self.files();
-            let known = self.place.and_then(|(inode, _)| files.iter().find(|(_, data)| data.ino() == inode));
-            let Some((path, data)) = known.or(files.first()) else { return false };
-            if let Some(mut file) = open(path, data.ino()) {
-                let at = known.and(self.place).map_or(0, |(_, at)| at);
+            let known =
+                self.reached.and_then(|(inode, _)| files.iter().find(|(_, data)| data.ino() == inode));
+            let Some((name, data)) = known.or(files.first()) else { return false };
+            if let Some(mut file) = self.open(name, data.ino()) {
+                let at = known.and(self.reached).map_or(0, |(_, at)| at);
                 if file.seek(SeekFrom::Start(at)).is_ok() {
-                    (self.open, self.place) = (Some(file), Some((data.ino(), at)));
+                    (self.open, self.reached) = (Some(file), Some((data.ino(), at)));
                     return true;
                 }
+            }
+            if self.refused.is_some() {
+                return false;
             }
             std::thread::sleep(BLINK);
         }
@@ -117,12 +144,12 @@ impl Tail {
     }
 
     /// The file that was begun after this one was put aside; none if there is none yet.
-    fn younger(&self, inode: u64) -> Option<(File, u64)> {
+    fn younger(&mut self, inode: u64) -> Option<(File, u64)> {
         for _ in 0..LOOKS {
             let files = self.files();
             if let Some(here) = files.iter().position(|(_, data)| data.ino() == inode) {
-                let (path, data) = files.get(here + 1)?;
-                if let Some(file) = open(path, data.ino()) {
+                let (name, data) = files.get(here + 1)?;
+                if let Some(file) = self.open(name, data.ino()) {
                     return Some((file, data.ino()));
                 }
             }
@@ -130,8 +157,8 @@ impl Tail {
         }
         // It has been dropped meanwhile: the oldest that is left goes on.
         let files = self.files();
-        let (path, data) = files.first().filter(|_| files.iter().all(|(_, data)| data.ino() != inode))?;
-        Some((open(path, data.ino())?, data.ino()))
+        let (name, data) = files.first().filter(|_| files.iter().all(|(_, data)| data.ino() != inode))?;
+        Some((self.open(name, data.ino())?, data.ino()))
     }
 
     /// The files there are: those put aside, oldest first, and the one being written. Names move while they are looked
@@ -151,47 +178,56 @@ impl Tail {
     }
 
     fn look(&self) -> Vec<(PathBuf, Metadata)> {
-        let (Some(folder), Some(name)) =
-            (self.path.parent(), self.path.file_name().and_then(|name| name.to_str()))
-        else {
-            return vec![];
-        };
-        let is_file = |path: PathBuf| {
-            let data = path.metadata().ok().filter(Metadata::is_file)?;
-            Some((path, data))
+        let (base, name) = (&self.place.base, &self.place.name);
+        let Some(last) = name.file_name().and_then(|last| last.to_str()) else { return vec![] };
+        let folder = base.join(name).parent().map_or_else(|| base.clone(), PathBuf::from);
+        let is_file = |name: PathBuf| {
+            let data = base.join(&name).symlink_metadata().ok().filter(Metadata::is_file)?;
+            Some((name, data))
         };
         // Those put aside are numbered from 1, and while they are renamed there may be a gap: two in a row are the end.
         let mut aside: Vec<u32> = vec![];
-        let entry = |number: u32| folder.join(format!("{name}.{number}"));
-        let has_any = [1, 2].iter().any(|&number| entry(number).exists());
+        let entry = |number: u32| name.with_file_name(format!("{last}.{number}"));
+        let has_any = [1, 2].iter().any(|&number| base.join(entry(number)).symlink_metadata().is_ok());
         if has_any {
             let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
             let number = |entry: std::fs::DirEntry| {
-                entry.file_name().to_str()?.strip_prefix(name)?.strip_prefix('.')?.parse::<u32>().ok()
+                entry.file_name().to_str()?.strip_prefix(last)?.strip_prefix('.')?.parse::<u32>().ok()
             };
             aside = entries.filter_map(number).filter(|&number| number > 0).collect();
             aside.sort_unstable_by(|one, other| other.cmp(one));
         }
-        aside.into_iter().map(entry).chain([self.path.clone()]).filter_map(is_file).collect()
+        aside.into_iter().map(entry).chain([name.clone()]).filter_map(is_file).collect()
     }
 
     /// What there is to say instead of bytes, once.
     fn note(&mut self) -> Option<Piece> {
-        if self.noted || self.path.metadata().ok()?.is_file() {
+        if self.noted {
             return None;
         }
+        let shown = self.place.base.join(&self.place.name);
+        let why = match self.refused.take() {
+            Some(why) => why,
+            None if self.place.look()?.is_file() => return None,
+            None => format!("{} is not a regular file", shown.display()),
+        };
         self.noted = true;
-        let words = format!("consort: {} is not a regular file and is not read\n", self.path.display());
-        Some(Piece { file: 0, at: 0, bytes: words.into() })
+        Some(Piece { file: 0, at: 0, bytes: format!("consort: {why} and is not read\n").into() })
     }
-}
 
-/// Opens a regular file that is still the one that was meant, without ever waiting for anybody at its other end.
-fn open(path: &Path, inode: u64) -> Option<File> {
-    let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
-    let data = file.metadata().ok()?;
-    (data.is_file() && data.ino() == inode).then_some(file)
+    /// Opens a file that is still the one that was meant, without following links or waiting for anybody at its other
+    /// end. Keeps the reason if it must never be read.
+    fn open(&mut self, name: &std::path::Path, inode: u64) -> Option<File> {
+        match untrusted::open(&self.place.base, name, self.place.owners) {
+            Ok(file) => file.metadata().is_ok_and(|data| data.ino() == inode).then_some(file),
+            Err(error) => {
+                if error.kind() == ErrorKind::InvalidData {
+                    self.refused = Some(self.place.base.join(error.to_string()).display().to_string());
+                }
+                None
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -199,6 +235,12 @@ mod tests {
     use super::*;
     use std::fs;
     use std::io::Write;
+    use std::path::Path;
+
+    fn place(path: &Path) -> Place {
+        let (base, name) = (path.parent().unwrap_or(path), path.file_name().unwrap_or_default());
+        Place { base: base.into(), name: name.into(), owners: Owners::ours() }
+    }
 
     fn all(tail: &mut Tail) -> String {
         let mut text = vec![];
@@ -214,7 +256,7 @@ mod tests {
         let path = dir.path().join("x.log");
         let aside = |number: u32| dir.path().join(format!("x.log.{number}"));
         fs::write(&path, "a").unwrap();
-        let mut tail = Tail::new(path.clone(), true);
+        let mut tail = Tail::new(place(&path), true);
         assert_eq!(all(&mut tail), "a");
         fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"b").unwrap();
         fs::rename(&path, aside(1)).unwrap();
@@ -234,7 +276,7 @@ mod tests {
         {
             fs::write(dir.path().join(name), text).unwrap();
         }
-        assert_eq!(all(&mut Tail::new(dir.path().join("x.log"), false)), "abc");
+        assert_eq!(all(&mut Tail::new(place(&dir.path().join("x.log")), false)), "abc");
     }
 
     #[test]
@@ -242,7 +284,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.log");
         fs::write(&path, "ab").unwrap();
-        let mut tail = Tail::new(path.clone(), true);
+        let mut tail = Tail::new(place(&path), true);
         assert_eq!(all(&mut tail), "ab");
         tail.close();
         fs::rename(&path, dir.path().join("x.log.1")).unwrap();
@@ -252,10 +294,37 @@ mod tests {
 
     #[test]
     fn only_regular_files_are_read() {
-        for path in ["/dev/zero", "/dev/null", "/"] {
-            let said = all(&mut Tail::new(path.into(), true));
+        for path in ["/dev/zero", "/dev/null", "/dev"] {
+            let said = all(&mut Tail::new(place(Path::new(path)), true));
             assert!(said.ends_with("is not a regular file and is not read\n"), "{path}: {said}");
         }
+    }
+
+    #[test]
+    fn a_job_cannot_have_files_read_that_are_not_its_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        fs::create_dir(path("secrets")).unwrap();
+        fs::write(path("secrets/x.log"), "secret").unwrap();
+        let read = |name: &str, owners: Owners| {
+            let place = || Place { base: dir.path().into(), name: name.into(), owners };
+            [true, false].map(|follow| all(&mut Tail::new(place(), follow))).concat()
+        };
+        // A link in the place of the log, and in the place of the folder it lies in.
+        std::os::unix::fs::symlink(path("secrets/x.log"), path("x.log")).unwrap();
+        std::os::unix::fs::symlink(path("secrets"), path("12")).unwrap();
+        for name in ["x.log", "12/x.log"] {
+            let said = read(name, Owners::ours());
+            assert!(!said.contains("secret\n") && !said.starts_with("secret"), "{name}: {said}");
+            assert!(said.contains("is not read"), "{name}: {said}");
+        }
+        // A file of the daemon's, named by a job that runs as another user.
+        let said = read("secrets/x.log", Owners::only(rustix::process::geteuid().as_raw() + 1));
+        assert!(said.contains("belongs to user") && said.contains("is not read"), "{said}");
+        // One that was put aside.
+        fs::write(path("y.log"), "new").unwrap();
+        std::os::unix::fs::symlink(path("secrets/x.log"), path("y.log.1")).unwrap();
+        assert_eq!(read("y.log", Owners::ours()), "newnew");
     }
 
     #[test]
@@ -277,7 +346,7 @@ mod tests {
                 }
             }
         });
-        let mut tail = Tail::new(path, true);
+        let mut tail = Tail::new(place(&path), true);
         let mut text = String::new();
         while !writer.is_finished() {
             text += &all(&mut tail);

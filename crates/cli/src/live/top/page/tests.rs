@@ -50,6 +50,7 @@ fn sample() -> Sample {
         world: "local".into(),
         data_dir: "/d".into(),
         url: "http://x".into(),
+        socket: None,
         started: Moment(Time::ZERO),
         state_hash: "0".into(),
         position: 1,
