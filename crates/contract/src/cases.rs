@@ -1,5 +1,7 @@
 //! The cases. Each plays on a fresh stage; what must hold in every turn is looked at by [`crate::play`].
 
+pub mod fencing;
+pub mod leaving;
 pub mod losing;
 pub mod returning;
 pub mod running;

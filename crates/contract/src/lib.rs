@@ -8,13 +8,13 @@
 //! |---|---|
 //! | [`stage`] | what a new world has to provide |
 //! | [`play`] | a real scheduler in a loop like the daemon's, which can crash at any moment |
-//! | [`cases`] | the cases: running, telling, stopping, returning after a crash, losing something in it |
+//! | [`cases`] | the cases: running, telling, stopping, returning after a crash, losing something in it, fencing |
 //!
 //! A new world gets all of them with one line in a test: `consort_contract::contract!(MyStage::new());`.
 //!
 //! Whatever the case, these hold in every turn of the loop: news speaks only of what was desired; it is accepted, or
 //! stale; an ending is told only when no worker is left, and once; no attempt ever has more workers than its gang is
-//! wide, nor begins any of them twice; `audit` has nothing to say. And when all is over, the journal, applied again,
+//! wide, nor begins any of them twice; no ask has workers of two attempts; `audit` has nothing to say. And when all is over, the journal, applied again,
 //! gives the same state.
 
 pub mod cases;
@@ -52,6 +52,9 @@ macro_rules! contract {
                 what_is_paused_can_be_resumed
                 what_is_cancelled_is_gone
             }
+            leaving {
+                what_leaves_in_peace_when_asked_is_not_done
+            }
             returning {
                 what_was_starting
                 what_was_running
@@ -71,6 +74,12 @@ macro_rules! contract {
                 an_ending_that_was_not_settled
                 old_news_does_no_harm
                 something_in_every_turn
+            }
+            fencing {
+                what_was_running_on_it
+                what_was_starting_on_it
+                what_was_running_on_it_before_a_crash
+                what_is_cancelled_meanwhile
             }
         );
     };
@@ -99,6 +108,8 @@ mod tests {
             include_str!("cases/stopping.rs"),
             include_str!("cases/returning.rs"),
             include_str!("cases/losing.rs"),
+            include_str!("cases/fencing.rs"),
+            include_str!("cases/leaving.rs"),
         ];
         for line in cases.iter().flat_map(|text| text.lines()) {
             let name = line.strip_prefix("pub fn ").and_then(|rest| rest.split('<').next());

@@ -67,6 +67,8 @@ pub enum Part {
     Fails(u32),
     /// Runs until it is told to go.
     Runs,
+    /// The same, and exits with 0 when it is told to go. A worker counts as begun once it is ready for that.
+    Saves,
     /// The world cannot start it. Of a gang, somebody could be started.
     CannotStart,
 }

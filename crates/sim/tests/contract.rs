@@ -84,7 +84,7 @@ impl Stage for Virtual {
         let (length, failures) = match part {
             Part::Ends | Part::CannotStart => (WHILE, 0),
             Part::Fails(attempts) => (WHILE, attempts),
-            Part::Runs => (Span::seconds(86_400), 0),
+            Part::Runs | Part::Saves => (Span::seconds(86_400), 0),
         };
         let truth = Truth { failures, ..Truth::runs(length) };
         let label = format!("job {job}");

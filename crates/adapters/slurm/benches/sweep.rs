@@ -2,7 +2,7 @@
 //!
 //! Answers are made from recorded ones, so that each node and each job has all the fields that Slurm writes, and are
 //! served over a real socket by another thread. What is counted is the processor time of the asking thread alone: what
-//! slurmrestd and the controller need is not ours. The second part is what the keeper makes of two such answers while
+//! slurmrestd and the controller need is not ours. The second part is what the poller makes of two such answers while
 //! half of all jobs are its own.
 //!
 //! ```text
@@ -51,7 +51,7 @@ fn main() {
         "version", "nodes", "jobs", "ours", "first", "each sweep"
     );
     for &(nodes, jobs) in sizes {
-        keeper(42, nodes, jobs);
+        poller(42, nodes, jobs);
     }
     println!("\nmilliseconds of the asking thread's processor time; the middle one of {TIMES}");
 }
@@ -178,19 +178,19 @@ fn sweep(version: u32, nodes: usize, jobs: usize) {
     );
 }
 
-/// A Slurm that costs nothing, and that looks at the clock whenever it is asked: it runs in the keeper's thread.
+/// A Slurm that costs nothing, and that looks at the clock whenever it is asked: it runs in the poller's thread.
 struct Prepared {
     nodes: Vec<Node>,
     jobs: Vec<Job>,
     about: About,
     costs: Arc<Mutex<Vec<f64>>>,
-    /// What the keeper has spent since the last sweep, and who asked when last.
+    /// What the poller has spent since the last sweep, and who asked when last.
     sum: f64,
     last: (std::thread::ThreadId, f64),
 }
 
 impl Prepared {
-    /// Gives what was prepared, which is not the keeper's cost.
+    /// Gives what was prepared, which is not the poller's cost.
     fn give<T: Clone>(&mut self, what: fn(&Self) -> &T) -> T {
         let asking = std::thread::current().id();
         let since = if self.last.0 == asking { self.last.1 } else { 0.0 };
@@ -236,8 +236,8 @@ impl Engine for Prepared {
     }
 }
 
-/// What the keeper does between one answer and the next question.
-fn keeper(version: u32, nodes: usize, jobs: usize) {
+/// What the poller does between one answer and the next question.
+fn poller(version: u32, nodes: usize, jobs: usize) {
     let folder = tempfile::tempdir().unwrap();
     let answered = Answer::read(&nodes_answer(version, nodes, 0)).unwrap().nodes().unwrap();
     let found = cluster::find(&answered, &reading());
@@ -284,7 +284,7 @@ fn keeper(version: u32, nodes: usize, jobs: usize) {
     let ours: Vec<Desired> = ours.collect();
     world.desire(Time(0), &ours);
     let (mut started, mut inputs) = (0, vec![]);
-    // The first two tell what the keeper does when it is told of everything.
+    // The first two tell what the poller does when it is told of everything.
     while costs.lock().unwrap().len() < TIMES + 3 {
         std::thread::sleep(Duration::from_millis(20));
         inputs.clear();

@@ -7,7 +7,7 @@
 //! wanted ──┴─ not there: submitted ─▶ in Slurm ─▶ over
 //!    └── refused, or gone is desired before it was submitted ──▲
 //! ```
-//! For: what the keeper has to remember between two looks.
+//! For: what the poller has to remember between two looks.
 //! Promises: everything here can be told again from Slurm and the shared folder; only what was already reported is known
 //! here alone.
 //! Never: talks to anybody.
@@ -21,6 +21,8 @@ pub(crate) struct Attempt {
     pub id: AllocationId,
     /// Absent for one of which only its going is desired.
     pub placement: Option<Placement>,
+    /// Names of its nodes where there is no placement, if they are written down.
+    pub nodes: Option<Vec<String>>,
     pub grace: Grace,
     pub state: State,
     pub told_started: bool,
@@ -30,6 +32,8 @@ pub(crate) struct Attempt {
     /// Why it is taken back although it is desired.
     pub refused: Option<String>,
     pub leaving: Option<Leaving>,
+    /// Since when it says itself that it ended, and not that it succeeded.
+    pub recorded: Option<Instant>,
     pub done: bool,
 }
 
@@ -152,6 +156,7 @@ impl Attempt {
         Self {
             id,
             placement: None,
+            nodes: None,
             grace: Grace::default(),
             state,
             told_started: false,
@@ -159,6 +164,7 @@ impl Attempt {
             gone_is_desired: false,
             refused: None,
             leaving: None,
+            recorded: None,
             done: false,
         }
     }
@@ -176,12 +182,19 @@ impl Attempt {
         self.placement.iter().flat_map(|placement| &placement.grants).map(|grant| grant.device)
     }
 
+    /// Whether nobody knows where it is.
+    pub fn may_be_anywhere(&self) -> bool {
+        self.placement.is_none() && self.nodes.is_none()
+    }
+
     /// Something is going to happen to it of which only Slurm can tell. One that starts gives a sign itself, mostly
     /// sooner than a look would show it.
     pub fn is_restless(&self) -> bool {
         match &self.state {
             State::InSlurm { since, .. } => {
-                self.leaving.is_some() || (!self.told_started && since.elapsed() > SOON)
+                self.leaving.is_some()
+                    || self.recorded.is_some()
+                    || (!self.told_started && since.elapsed() > SOON)
             }
             _ => false,
         }

@@ -1,4 +1,4 @@
-//! What those who look can read without asking the keeper: how Slurm is reached, what it says of our jobs, and whether
+//! What those who look can read without asking the poller: how Slurm is reached, what it says of our jobs, and whether
 //! it answers.
 
 use crate::engine::About;
@@ -22,6 +22,8 @@ struct Written {
     asking: Option<Instant>,
     polled: Option<(Instant, Duration)>,
     nodes: usize,
+    /// Rows of the last answers that could not be read.
+    skipped: usize,
 }
 
 impl Board {
@@ -50,6 +52,21 @@ impl Board {
     pub fn polled(&self) -> Option<(Duration, Duration, usize)> {
         let written = locked(&self.written);
         written.polled.map(|(at, took)| (at.elapsed(), took, written.nodes))
+    }
+
+    /// How many rows of Slurm's last answers could not be read and were left out.
+    pub fn unreadable(&self) -> usize {
+        locked(&self.written).skipped
+    }
+
+    /// Told once for each change.
+    pub(crate) fn skipped(&self, rows: usize) {
+        let before = std::mem::replace(&mut locked(&self.written).skipped, rows);
+        match (before, rows) {
+            (before, rows) if before == rows => {}
+            (_, 0) => tracing::info!("all rows of Slurm's answers can be read again"),
+            (_, rows) => tracing::warn!(rows, "rows of Slurm's answers cannot be read and are left out"),
+        }
     }
 
     pub(crate) fn tell(&self, id: AllocationId, words: Option<String>) {

@@ -36,6 +36,30 @@ pub struct Belief {
     pub foreign: Vec<u16>,
 }
 
+/// Nodes on which something of an earlier attempt may be left although no device is held for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Occupied {
+    /// Those of these names.
+    These(BTreeSet<String>),
+    /// Nobody knows which: any of them.
+    Any,
+}
+
+impl Default for Occupied {
+    fn default() -> Self {
+        Occupied::These(BTreeSet::new())
+    }
+}
+
+impl Occupied {
+    fn contains(&self, name: &str) -> bool {
+        match self {
+            Occupied::These(names) => names.contains(name),
+            Occupied::Any => true,
+        }
+    }
+}
+
 /// One node.
 #[derive(Clone, Debug)]
 struct Member {
@@ -56,6 +80,8 @@ pub struct Census {
     kinds: BTreeSet<String>,
     /// New nodes that were said to join.
     new: BTreeSet<String>,
+    /// Nodes on which an attempt of ours may be left of which only its going is desired.
+    occupied: Occupied,
     on_drain: OnDrain,
 }
 
@@ -109,6 +135,13 @@ impl Census {
         }
     }
 
+    /// Nodes on which something of an earlier attempt may be left although no device is held for it. While they are
+    /// fenced, they do not join, and they are not fenced for having changed: the scheduler relies on a node that joins
+    /// being clean.
+    pub fn set_occupied(&mut self, nodes: Occupied) {
+        self.occupied = nodes;
+    }
+
     /// The node of a device, its kind, and its name.
     pub fn locate(&self, device: DeviceId) -> Option<(&str, &str)> {
         let (_, name) = self.by_first.range(..=device.0).next_back()?;
@@ -133,7 +166,10 @@ impl Census {
         }
         for node in found {
             match self.members.get_mut(&node.spec.name) {
-                Some(member) => member.compare(node, ours, self.on_drain, &mut inputs),
+                Some(member) => {
+                    let holds = member.holds(ours) || self.occupied.contains(&node.spec.name);
+                    member.compare(node, ours, holds, self.on_drain, &mut inputs);
+                }
                 None if node.condition == Condition::Down => {}
                 None if self.new.insert(node.spec.name.clone()) => {
                     inputs.push(Input::NodeJoined(node.spec.clone()));
@@ -146,7 +182,7 @@ impl Census {
             if there.contains(name.as_str()) || member.belief.fenced || member.joining {
                 continue;
             }
-            match member.holds(ours) {
+            match member.holds(ours) || self.occupied.contains(name) {
                 true => {
                     let gone = Condition::Closed("it is no longer in the partition".into());
                     member.close(&gone, OnDrain::Move, &mut inputs);
@@ -159,10 +195,12 @@ impl Census {
 }
 
 impl Member {
+    /// `holds`: something of ours may be there.
     fn compare(
         &mut self,
         found: &Found,
         ours: &BTreeSet<DeviceId>,
+        holds: bool,
         on_drain: OnDrain,
         inputs: &mut Vec<Input>,
     ) {
@@ -172,13 +210,14 @@ impl Member {
         match (&found.condition, self.belief.fenced) {
             (Condition::Down, true) => return,
             (Condition::Down, false) => return self.fence(inputs),
+            // Something of ours from before may still be there: it is to join clean.
+            (_, true) if holds => return,
             (_, true) => {
                 self.joining = true;
                 return inputs.push(Input::NodeJoined(found.spec.clone()));
             }
             _ => {}
         }
-        let holds = self.holds(ours);
         if found.spec != self.spec && !holds {
             return self.fence(inputs); // and joins with the next look
         }

@@ -2,7 +2,7 @@
 //!
 //! For: everything above speaks to one trait, and does not know whether a socket or a command line is behind it.
 //! Promises: every call ends; what went wrong is one of three kinds of trouble, because each asks for something else.
-//! Never: tries again by itself: the keeper knows when that is safe.
+//! Never: tries again by itself: the poller knows when that is safe.
 
 pub mod rest;
 pub mod tools;
@@ -25,6 +25,16 @@ pub trait Engine: Send {
 
     /// These jobs, as far as Slurm still knows them; perhaps others too.
     fn look(&mut self, ids: &[u64]) -> Result<Vec<Job>, Trouble>;
+
+    /// Rows of the last answers that could not be read. A job or node that is not in such an answer may still exist.
+    fn skipped(&self) -> Skipped {
+        Skipped::default()
+    }
+
+    /// The text of rows of the last answer about jobs that could not be read and may be about jobs of our user.
+    fn unread(&self) -> &[String] {
+        &[]
+    }
 
     /// The names of all partitions.
     fn partitions(&mut self) -> Result<Vec<String>, Trouble>;
@@ -56,6 +66,21 @@ pub struct About {
     pub user: String,
     /// The number of that user, where it is known.
     pub uid: Option<u32>,
+}
+
+/// Rows that could not be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Skipped {
+    /// In the last answer about nodes.
+    pub nodes: usize,
+    /// In the last answer about jobs.
+    pub jobs: usize,
+}
+
+/// Whether Slurm says that there is no such job.
+fn is_unknown(words: &str) -> bool {
+    let words = words.to_lowercase();
+    words.contains("invalid job id") || words.contains("unknown job") || words.contains("unable to find job")
 }
 
 /// What went wrong.

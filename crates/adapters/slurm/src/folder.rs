@@ -1,111 +1,96 @@
 //! The folder that the daemon and all nodes see.
 //!
-//! For: what is to be run lies here for nodes to read, and what came of it lies here for us.
-//! Promises: what belongs to an attempt lies in one folder, which is removed once its end is settled; logs stay. Jobs that
-//! run as another user can read and write what is theirs, and nothing else.
-//! Never: is the only place where something is known that Slurm could also tell, except how a job ended that Slurm has
-//! already forgotten.
+//! What belongs to an attempt lies in one folder, which is removed once its end is settled; logs stay. Layout: `script.rs`.
+//!
+//! Guarantees:
+//! - The shared folder and the folder of each attempt belong to us and can be written by nobody else, so that nobody leads
+//!   the daemon or its jobs astray. A folder of somebody else is refused.
+//! - Jobs may run as another user (a root daemon and a slurmrestd of another user): then `out`, the logs of a job, `signs`
+//!   and the scripts of an attempt, which may contain secrets of its environment, belong to that user. `hosts`, by which
+//!   we know where an attempt is, stays ours, and they can reach nothing else.
+//! - What a job can write is read through [`consort_agent::untrusted`] only: see `records.rs`.
+//! - Nothing is known only here that Slurm could also tell, except how a job ended that Slurm has already forgotten.
 
-use crate::ended::{Record, Teller};
+mod own;
+mod records;
+
+pub use records::Intent;
+
 use crate::script::Making;
 use consort_agent::launch::{allocation_name, allocation_of};
-use consort_types::{AllocationId, Cause};
-use rustix::fs::{Gid, Uid};
-use std::fs::{self, DirBuilder, Permissions};
+use consort_agent::owned;
+use consort_agent::untrusted::{self, Owners};
+use consort_types::AllocationId;
+use std::fs;
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 /// The folder.
 #[derive(Clone, Debug)]
 pub struct Folder {
     shared: PathBuf,
-    /// Whose jobs these are, where it is not us.
+    /// The user that jobs run as, where it is not us.
     owner: Option<u32>,
 }
 
 impl Folder {
-    /// Makes what is not there. `uid` is whose jobs these are, if that is known.
+    /// Makes what is not there. `uid` is the user that jobs run as, if that is known.
     pub fn open(shared: &Path, uid: Option<u32>) -> io::Result<Self> {
         let owner = uid.filter(|&uid| uid != rustix::process::geteuid().as_raw());
         let told = |error: io::Error| {
             io::Error::new(error.kind(), format!("the shared folder {}: {error}", shared.display()))
         };
-        DirBuilder::new().recursive(true).mode(0o755).create(shared).map_err(told)?;
+        own::make_all(shared).map_err(told)?;
+        owned::require(shared).map_err(|refused| {
+            let words = format!("the shared folder {refused}, with --slurm-shared");
+            io::Error::new(io::ErrorKind::PermissionDenied, words)
+        })?;
         let shared = shared.canonicalize().map_err(told)?;
         let folder = Self { shared, owner };
-        // Ours, and open only as far as jobs of another user need it: whoever could write there could lead us astray.
-        let (through, into) = if owner.is_some() { (0o711, 0o1733) } else { (0o700, 0o700) };
-        for (name, mode) in [("run", through), ("logs", through), ("signs", into)] {
-            let path = folder.shared.join(name);
-            folder.make(&path).map_err(told)?;
-            fs::set_permissions(&path, Permissions::from_mode(mode)).map_err(told)?;
-        }
+        // Jobs of another user must be able to pass through.
+        let ours = if owner.is_some() { 0o711 } else { 0o700 };
+        own::take(&folder.shared.join("run"), ours).map_err(told)?;
+        own::take(&folder.shared.join("logs"), ours).map_err(told)?;
+        own::give(&folder.shared.join("signs"), owner).map_err(told)?;
         Ok(folder)
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn shared(&self) -> &Path {
         &self.shared
     }
 
-    /// A folder of ours. One that is there already must be one, and no way to somewhere else.
-    fn make(&self, path: &Path) -> io::Result<()> {
-        match DirBuilder::new().mode(if self.owner.is_some() { 0o711 } else { 0o700 }).create(path) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                match fs::symlink_metadata(path)?.is_dir() {
-                    true => Ok(()),
-                    false => Err(io::Error::other(format!("{} is no folder", path.display()))),
-                }
-            }
-            made => made,
-        }
-    }
-
-    /// A folder that jobs write to.
-    fn make_theirs(&self, path: &Path) -> io::Result<()> {
-        self.make(path)?;
-        fs::set_permissions(path, Permissions::from_mode(0o700))?;
-        self.hand_over(path)
-    }
-
-    fn hand_over(&self, path: &Path) -> io::Result<()> {
-        let Some(owner) = self.owner else { return Ok(()) };
-        let told = |error: rustix::io::Errno| {
-            let words =
-                format!("{} cannot be given to uid {owner}, who runs the jobs: {error}", path.display());
-            io::Error::new(io::ErrorKind::PermissionDenied, words)
-        };
-        rustix::fs::chown(path, Some(Uid::from_raw(owner)), None::<Gid>).map_err(told)
+    /// Owners of files that a job may have written.
+    fn theirs(&self) -> Owners {
+        self.owner.map_or_else(Owners::ours, Owners::ours_or)
     }
 
     fn of(&self, id: AllocationId) -> PathBuf {
         self.shared.join("run").join(allocation_name(id))
     }
 
-    /// Where the script of an attempt lies.
+    /// The path of the script of an attempt.
     pub fn script(&self, id: AllocationId) -> PathBuf {
         self.of(id).join("batch.sh")
     }
 
-    /// Where its own words go.
+    /// The path of the output of that script.
     pub fn log(&self, id: AllocationId) -> PathBuf {
         self.of(id).join("out/batch.log")
     }
 
-    /// Puts everything there that nodes need. The script that Slurm starts.
+    /// Writes everything that nodes need. Returns the script that Slurm starts.
     pub fn write(&self, making: &Making<'_>) -> io::Result<String> {
         let (id, folder) = (making.allocation, self.of(making.allocation));
-        self.make(&folder)?;
-        self.make_theirs(&folder.join("out"))?;
+        own::take(&folder, if self.owner.is_some() { 0o711 } else { 0o700 })?;
+        own::give(&folder.join("out"), self.owner)?;
         if making.work.output.path.is_none() {
-            self.make_theirs(&self.shared.join("logs").join(id.ask.job.0.to_string()))?;
+            own::give(&self.shared.join("logs").join(id.ask.job.0.to_string()), self.owner)?;
         }
         let task = making.task().map_err(io::Error::other)?;
         let batch = making.batch();
         self.put(&folder.join("task.sh"), &task, 0o600)?;
-        self.put(&folder.join("hosts"), &making.hosts(), 0o600)?;
+        self.put_hosts(id, &making.hosts())?;
         for (role, text) in making.scripts() {
             self.put(&folder.join(format!("script.{role}")), &text, 0o700)?;
         }
@@ -113,92 +98,32 @@ impl Folder {
         Ok(batch)
     }
 
+    /// The names of its nodes: `srun` reads them too, and nobody else may change them.
+    fn put_hosts(&self, id: AllocationId, text: &str) -> io::Result<()> {
+        let mode = if self.owner.is_some() { 0o644 } else { 0o600 };
+        own::write(&self.of(id).join("hosts"), text, mode, Some(own::us()))
+    }
+
+    /// Owned by the user that jobs run as, who must be able to read it.
     fn put(&self, path: &Path, text: &str, mode: u32) -> io::Result<()> {
-        fs::write(path, text)?;
-        fs::set_permissions(path, Permissions::from_mode(mode))?;
-        self.hand_over(path)
-    }
-
-    /// We are about to submit it.
-    pub fn intend(&self, id: AllocationId) -> io::Result<()> {
-        fs::write(self.of(id).join("intent"), "")
-    }
-
-    /// How long ago somebody was about to submit it, if so.
-    pub fn intended(&self, id: AllocationId) -> Option<Duration> {
-        let at = fs::metadata(self.of(id).join("intent")).ok()?.modified().ok()?;
-        Some(SystemTime::now().duration_since(at).unwrap_or_default())
-    }
-
-    /// The number Slurm gave it.
-    pub fn note(&self, id: AllocationId, job: u64) {
-        // Not worth failing for: the tag finds it again.
-        let _ = fs::write(self.of(id).join("id"), format!("{job}\n"));
-    }
-
-    /// The number Slurm gave it, if that was noted.
-    pub fn noted(&self, id: AllocationId) -> Option<u64> {
-        fs::read_to_string(self.of(id).join("id")).ok()?.trim().parse().ok()
-    }
-
-    /// Whether it ever began.
-    pub fn begun(&self, id: AllocationId) -> bool {
-        self.of(id).join("out/begun").is_dir()
-    }
-
-    /// How it says that it ended.
-    pub fn record(&self, id: AllocationId) -> Option<Record> {
-        let text = read_theirs(&self.of(id).join("out/ended"), 64)?;
-        let (code, cause) = text.trim().split_once(' ')?;
-        let code = code.parse().ok()?;
-        let teller = match cause {
-            "srun" => Teller::Srun,
-            "lost" => Teller::Nobody,
-            _ => Teller::Worker,
-        };
-        let cause = match cause {
-            "not-run" => Cause::NotRun,
-            "out-of-memory" => Cause::OutOfMemory,
-            _ => Cause::Exit,
-        };
-        Some(Record { code, cause, teller })
-    }
-
-    /// Whoever has not begun yet is not to.
-    pub fn stop(&self, id: AllocationId) {
-        let _ = fs::write(self.of(id).join("stop"), "");
-    }
-
-    /// Whether it was told to go.
-    pub fn stopped(&self, id: AllocationId) -> bool {
-        self.of(id).join("stop").exists()
-    }
-
-    /// A network's file system may still believe that something is not there; making something there corrects it.
-    pub fn look_closely(&self, id: AllocationId) {
-        let path = self.of(id).join("out/.look");
-        let made = fs::File::options().write(true).create_new(true).open(&path);
-        if made.is_ok() {
-            let _ = fs::remove_file(path);
-        }
-    }
-
-    /// The last line of what Slurm and the script had to say.
-    pub fn said(&self, id: AllocationId) -> Option<String> {
-        let text = read_theirs(&self.log(id), 1 << 20)?;
-        let line = text.lines().rev().find(|line| !line.trim().is_empty())?;
-        Some(line.trim().to_owned())
+        own::write(path, text, mode, self.owner)
     }
 
     /// Attempts to which something happened. Each is told once.
+    ///
+    /// The folder belongs to the jobs: what cannot be removed is not told, or it would be told for ever.
     pub fn signs(&self) -> Vec<AllocationId> {
-        let entries = fs::read_dir(self.shared.join("signs")).into_iter().flatten().flatten();
+        // So many at a time, whatever was put there.
+        const MOST: usize = 10_000;
+        let entries = fs::read_dir(self.shared.join("signs")).into_iter().flatten().flatten().take(MOST);
         let mut all = vec![];
         for entry in entries {
-            if let Some(id) = entry.file_name().to_str().and_then(allocation_of) {
+            let removed = fs::remove_file(entry.path()).or_else(|_| fs::remove_dir(entry.path()));
+            if removed.is_ok()
+                && let Some(id) = entry.file_name().to_str().and_then(allocation_of)
+            {
                 all.push(id);
             }
-            let _ = fs::remove_file(entry.path());
         }
         all
     }
@@ -209,22 +134,16 @@ impl Folder {
         entries.filter_map(|entry| allocation_of(entry.file_name().to_str()?)).collect()
     }
 
-    /// Nobody needs it any more.
-    pub fn remove(&self, id: AllocationId) {
-        let _ = fs::remove_dir_all(self.of(id));
+    /// Removes what belongs to an attempt, whatever a job has put there. False if the budget, counted in entries, was
+    /// used up first.
+    pub fn remove(&self, id: AllocationId, budget: &mut u32) -> bool {
+        let removed = untrusted::remove(&self.shared.join("run"), Path::new(&allocation_name(id)), budget);
+        removed.unwrap_or_else(|error| {
+            tracing::debug!(attempt = allocation_name(id), %error, "not removed");
+            true
+        })
     }
 }
 
-/// The beginning of a file that somebody else wrote: a plain one, not a way to another, and never waited for.
-fn read_theirs(path: &Path, most: u64) -> Option<String> {
-    use rustix::fs::{Mode, OFlags};
-    use std::io::Read;
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = fs::File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
-    if !file.metadata().ok()?.is_file() {
-        return None;
-    }
-    let mut bytes = vec![];
-    file.take(most).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
-}
+#[cfg(test)]
+mod tests;

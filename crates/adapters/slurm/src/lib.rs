@@ -7,13 +7,14 @@
 //! | read | for |
 //! |---|---|
 //! | [`SlurmWorld`] | the seam: desires in, inputs out, nothing that blocks |
-//! | `keeper` | the one thread that talks to Slurm |
+//! | `poller` | the one thread that talks to Slurm |
 //! | `attempt`, [`ended`] | the state of one attempt, and what comes of it |
 //! | [`engine`] | how Slurm is reached: slurmrestd or the command-line tools |
 //! | [`shapes`], [`gres`], [`topology`] | what Slurm writes, read |
 //! | [`cluster`], [`census`] | nodes as the scheduler is to know them, and what is new about them |
 //! | [`layout`], [`submission`], [`script`] | from a placement to a job, and what it runs |
 //! | [`folder`] | what lies on disk for nodes to see |
+//! | [`tag`], `secret` | how a job of ours is told from one that only looks like it |
 //! | [`board`] | what others may look at |
 //!
 //! Invariants: an attempt is in Slurm at most once, because its intent is written before it is submitted and its tag is
@@ -25,15 +26,19 @@ mod attempt;
 pub mod board;
 pub mod census;
 pub mod cluster;
+#[cfg(test)]
+mod dice;
 pub mod ended;
 pub mod engine;
 pub mod folder;
 pub mod gres;
-mod keeper;
 pub mod layout;
+mod poller;
 pub mod script;
+mod secret;
 pub mod shapes;
 pub mod submission;
+pub mod tag;
 pub mod topology;
 mod world;
 

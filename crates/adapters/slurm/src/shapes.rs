@@ -6,6 +6,7 @@
 //! Never: keeps anything that nobody asks for: an answer may be a hundred megabytes.
 
 mod loose;
+mod salvage;
 
 pub use loose::Exit;
 use serde::Deserialize;
@@ -77,6 +78,12 @@ pub struct Job {
     /// Where the tag is.
     #[serde(deserialize_with = "loose::text")]
     pub comment: String,
+    /// The number of its user, if it is told.
+    #[serde(rename = "user_id", deserialize_with = "loose::some_number")]
+    pub user: Option<u64>,
+    /// The name of its user; the oldest version does not tell it.
+    #[serde(deserialize_with = "loose::text")]
+    pub user_name: String,
 }
 
 /// One partition.
@@ -154,6 +161,9 @@ pub struct Answer {
     /// Who answers.
     #[serde(deserialize_with = "loose::or_default")]
     pub meta: Meta,
+    /// Rows of lists that could not be read.
+    #[serde(skip)]
+    pub skipped: Vec<String>,
 }
 
 /// What came of a job that was to be ended.
@@ -202,7 +212,20 @@ impl Answer {
         if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
             return Err(told(&"it is no object"));
         }
-        serde_json::from_slice(bytes).map_err(|error| told(&error))
+        // One row that cannot be read is no reason to read nothing; what is slow about that is rarely needed.
+        serde_json::from_slice(bytes).or_else(|error| salvage::read(bytes).ok_or_else(|| told(&error)))
+    }
+
+    /// The nodes that have a name, and how many rows there are beside.
+    pub fn named_nodes(self) -> Result<(Vec<Node>, usize), String> {
+        let skipped = self.skipped.len();
+        kept(self.nodes()?, skipped, |node| !node.name.is_empty())
+    }
+
+    /// The jobs that have a number, and how many rows there are beside.
+    pub fn numbered_jobs(self) -> Result<(Vec<Job>, usize), String> {
+        let skipped = self.skipped.len();
+        kept(self.jobs()?, skipped, |job| job.id > 0)
     }
 
     /// The nodes it tells of.
@@ -219,6 +242,21 @@ impl Answer {
     pub fn partitions(self) -> Result<Vec<String>, String> {
         let all = self.partitions.ok_or_else(|| lacks("partitions"))?;
         Ok(all.into_iter().map(|partition| partition.name).collect())
+    }
+}
+
+/// An answer of which no row can be read says nothing, and above all not that there is nothing.
+fn kept<T>(
+    mut rows: Vec<T>,
+    skipped: usize,
+    is_good: impl Fn(&T) -> bool,
+) -> Result<(Vec<T>, usize), String> {
+    let all = rows.len() + skipped;
+    rows.retain(is_good);
+    let left_out = all - rows.len();
+    match rows.is_empty() && all > 0 {
+        true => Err(format!("none of the {all} rows of Slurm's answer can be read")),
+        false => Ok((rows, left_out)),
     }
 }
 

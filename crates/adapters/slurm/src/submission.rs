@@ -81,6 +81,7 @@ impl Submission {
                 format!("--comment={}", self.tag),
                 format!("--partition={}", self.partition),
                 "--no-requeue".into(),
+                "--export=ALL".into(),
                 "--chdir=/".into(),
                 format!("--output={}", self.output.display()),
                 format!("--nodes={0}-{0}", part.nodes.len()),

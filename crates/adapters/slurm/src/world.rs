@@ -2,7 +2,8 @@
 //!
 //! For: the loop that owns the scheduler, which must not wait for Slurm.
 //! Promises: `desire` hands over and returns; what has happened waits in order until `observe` takes it; `wake` is called
-//! whenever something new waits.
+//! whenever something new waits. The first `observe` says that the world has been introduced: whoever owns the loop tells
+//! it of all nodes and of everything desired before. Until then no node is reported and no stray job is ended.
 //! Never: ends a job because this value is dropped: jobs outlive the daemon, and the next world finds them.
 
 use crate::board::Board;
@@ -10,8 +11,8 @@ use crate::census::{Belief, Census, OnDrain};
 use crate::cluster::Reading;
 use crate::engine::{Engine, Trouble};
 use crate::folder::Folder;
-use crate::keeper::{Keeper, Message};
 use crate::layout::Portion;
+use crate::poller::{Message, Poller};
 use consort_agent::news::News;
 use consort_types::*;
 use std::path::PathBuf;
@@ -66,6 +67,8 @@ pub struct SlurmWorld {
     news: Arc<News>,
     thread: Option<JoinHandle<()>>,
     board: Arc<Board>,
+    /// Nodes and desires have been told.
+    introduced: bool,
 }
 
 impl SlurmWorld {
@@ -74,14 +77,16 @@ impl SlurmWorld {
     pub fn open(engine: Box<dyn Engine>, setup: Setup) -> Result<Self, Trouble> {
         let folder = Folder::open(&setup.shared, engine.about().uid);
         let folder = folder.map_err(|error| Trouble::Refused(error.to_string()))?;
-        let news = Arc::new(News::new(setup.wake.clone()));
+        let wake = setup.wake.clone();
+        let news = Arc::new(News::new(wake.clone()));
         let board = Arc::new(Board::new(engine.about().clone()));
         let census = Census::new(setup.on_drain);
         let (messages, inbox) = channel();
-        let mut keeper = Keeper::new(engine, setup, folder, census, inbox, news.clone(), board.clone())?;
-        let spawned = std::thread::Builder::new().name("slurm-world".into()).spawn(move || keeper.run());
+        let mut poller = Poller::new(engine, setup, folder, census, inbox, news.clone(), board.clone())?;
+        let spawned = std::thread::Builder::new().name("slurm-world".into()).spawn(move || poller.run());
         let thread = spawned.map_err(|error| Trouble::Away(format!("no thread: {error}")))?;
-        Ok(Self { messages, news, thread: Some(thread), board })
+        wake(); // to be observed for the first time, although there is nothing to tell
+        Ok(Self { messages, news, thread: Some(thread), board, introduced: false })
     }
 
     /// Whatever Slurm or the shared folder has under our tag and is not among these is nobody's. It is ended and removed
@@ -140,10 +145,16 @@ impl World for SlurmWorld {
     }
 
     fn next_at(&self) -> Option<Time> {
-        self.news.next_at()
+        if self.introduced { self.news.next_at() } else { Some(Time(i64::MIN)) }
     }
 
     fn observe(&mut self, _now: Time, inputs: &mut Vec<Input>) {
+        // Not at the first desire, because there may be none; and not at the last node that joined, because the attempts
+        // that keep a fenced node out are told after it. No loop observes before it has handed over both.
+        if !self.introduced {
+            self.introduced = true;
+            self.send(Message::Introduced);
+        }
         self.news.take(inputs);
         let alive = self.thread.as_ref().is_some_and(|thread| !thread.is_finished());
         assert!(alive, "the thread of the Slurm world is gone");

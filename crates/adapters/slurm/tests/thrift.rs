@@ -18,7 +18,7 @@ const TAG: &str = "consort:thrift";
 
 /// A Slurm without nodes that writes down what it was asked.
 struct Asked {
-    jobs: Vec<Job>,
+    jobs: Arc<Mutex<Vec<Job>>>,
     about: About,
     log: Arc<Mutex<Vec<String>>>,
 }
@@ -38,11 +38,11 @@ impl Engine for Asked {
     }
     fn jobs(&mut self) -> Result<Vec<Job>, Trouble> {
         self.note("all jobs");
-        Ok(self.jobs.clone())
+        Ok(self.jobs.lock().unwrap().clone())
     }
     fn look(&mut self, ids: &[u64]) -> Result<Vec<Job>, Trouble> {
         self.note(format!("jobs {ids:?}"));
-        Ok(self.jobs.iter().filter(|job| ids.contains(&job.id)).cloned().collect())
+        Ok(self.jobs.lock().unwrap().iter().filter(|job| ids.contains(&job.id)).cloned().collect())
     }
     fn partitions(&mut self) -> Result<Vec<String>, Trouble> {
         Ok(vec![])
@@ -81,9 +81,9 @@ fn run(nth: u64) -> Desired {
     Desired { allocation: id(nth), wanted: Wanted::Run(placement) }
 }
 
-fn open(shared: &Path, jobs: Vec<Job>) -> (SlurmWorld, Arc<Mutex<Vec<String>>>) {
+fn open(shared: &Path, jobs: &Arc<Mutex<Vec<Job>>>) -> (SlurmWorld, Arc<Mutex<Vec<String>>>) {
     let log = Arc::new(Mutex::new(vec![]));
-    let engine = Asked { jobs, about: About::default(), log: log.clone() };
+    let engine = Asked { jobs: jobs.clone(), about: About::default(), log: log.clone() };
     let setup = Setup {
         shared: shared.into(),
         tag: TAG.into(),
@@ -120,12 +120,21 @@ fn one_list_answers_all_whose_submission_may_have_been_lost() {
         let intent = fs::File::create(folder.join("intent")).unwrap();
         intent.set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap();
     }
-    let (mut world, log) = open(shared.path(), vec![]);
+    let (mut world, log) = open(shared.path(), &Arc::default());
     world.desire(Time(0), &(1..=50).map(run).collect::<Vec<_>>());
     let inputs = said(&mut world, 50);
     assert!(inputs.iter().all(|input| matches!(input, Input::StartRefused { .. })), "{inputs:?}");
     // At the start, and before the first of them would have been submitted again.
     assert_eq!(*log.lock().unwrap(), ["all jobs", "all jobs"]);
+}
+
+/// Writes what the script of a job writes at its end, and that there is something to read.
+fn record(shared: &Path, nth: u64, text: &str) {
+    let name = allocation_name(id(nth));
+    let out = shared.join("run").join(&name).join("out");
+    fs::create_dir_all(out.join("begun")).unwrap();
+    fs::write(out.join("ended"), text).unwrap();
+    fs::write(shared.join("signs").join(name), "").unwrap();
 }
 
 #[test]
@@ -137,17 +146,20 @@ fn a_sign_is_read_without_asking_slurm() {
         ..Job::default()
     };
     let shared = tempfile::tempdir().unwrap();
-    let (mut world, log) = open(shared.path(), (1..=50).map(job).collect());
+    let jobs = Arc::new(Mutex::new((1..=50).map(job).collect::<Vec<_>>()));
+    let (mut world, log) = open(shared.path(), &jobs);
     world.desire(Time(0), &(1..=50).map(run).collect::<Vec<_>>());
     let inputs = said(&mut world, 50);
     assert!(inputs.iter().all(|input| matches!(input, Input::Started(_))), "{inputs:?}");
     log.lock().unwrap().clear();
-    let name = allocation_name(id(7));
-    let out = shared.path().join("run").join(&name).join("out");
-    fs::create_dir_all(out.join("begun")).unwrap();
-    fs::write(out.join("ended"), "0 exit\n").unwrap();
-    fs::write(shared.path().join("signs").join(name), "").unwrap();
+    record(shared.path(), 7, "0 exit\n");
     let inputs = said(&mut world, 1);
     assert_eq!(inputs, [Input::over(id(7), Outcome::Succeeded)]);
     assert_eq!(*log.lock().unwrap(), Vec::<String>::new());
+    // After what may be tried again, one look at that job shows that it is over; the next sweep is a minute away.
+    jobs.lock().unwrap()[8].state = vec!["FAILED".into()];
+    record(shared.path(), 9, "3 exit\n");
+    let inputs = said(&mut world, 1);
+    assert_eq!(inputs, [Input::over(id(9), Outcome::Failed { code: 3, cause: Cause::Exit })]);
+    assert_eq!(*log.lock().unwrap(), ["jobs [9]"]);
 }

@@ -5,5 +5,7 @@ mod crash;
 #[allow(dead_code, reason = "the tests of one machine use the rest")]
 mod daemon;
 mod faults;
+mod hostile;
 mod site;
 mod story;
+mod twice;

@@ -86,7 +86,8 @@ impl Site {
         let jobs = all["jobs"].as_array().expect("a list");
         let tagged = |job: &Value| {
             let tag = job["comment"].as_str()?.strip_prefix("consort:")?;
-            let (_, attempt) = tag.split_once(':')?;
+            // `tag:attempt:secret`; jobs of older daemons have no secret.
+            let attempt = tag.split(':').nth(1)?;
             let state = job["job_state"].as_str().unwrap_or_default();
             Some((job["job_id"].as_u64()?, attempt.to_owned(), state.to_owned()))
         };

@@ -114,7 +114,7 @@ pub fn many_at_once_are_not_mixed_up<S: Stage>(play: &mut Play<S>) {
         let is_so = |&(part, job): &(Part, _)| match part {
             Part::Ends => play.ending(job) == Some(Ending::Succeeded),
             Part::Fails(_) => play.ending(job) == Some(Ending::Failed),
-            Part::Runs => play.is_running(job),
+            Part::Runs | Part::Saves => play.is_running(job),
             Part::CannotStart => play.doing(job) == Some(Doing::Waiting),
         };
         jobs.iter().all(is_so)

@@ -34,7 +34,7 @@ impl<S: Stage> Play<S> {
         if dies == Some(Moment::BeforeSettled) {
             return self.crash();
         }
-        self.settle(&scribe);
+        self.rollout.as_mut().expect("it has not crashed").world.settle();
         self.count_workers();
     }
 
@@ -103,14 +103,8 @@ impl<S: Stage> Play<S> {
         }
     }
 
-    fn settle(&mut self, scribe: &Scribe) {
-        let ended: Vec<AllocationId> = scribe.news.iter().filter_map(|(_, input, _)| input.ended()).collect();
-        if !ended.is_empty() {
-            self.rollout.as_mut().expect("it has not crashed").world.world.settled(&ended);
-        }
-    }
-
     pub(super) fn count_workers(&self) {
+        let mut at_work: Option<AllocationId> = None;
         for (&allocation, &wide) in &self.wide {
             let Some(crew) = self.stage.crew(allocation) else { continue };
             assert!(crew.up <= wide && crew.began <= wide, "{allocation} is {wide} wide and has {crew:?}");
@@ -118,6 +112,11 @@ impl<S: Stage> Play<S> {
                 crew.up == 0 || !self.over.contains(&allocation),
                 "{allocation} is over and has {crew:?}"
             );
+            if crew.up > 0 {
+                // In order of ask and attempt.
+                let other = at_work.replace(allocation).filter(|other| other.ask == allocation.ask);
+                assert_eq!(other, None, "{allocation} has workers, and so has an earlier attempt");
+            }
         }
     }
 }

@@ -68,7 +68,8 @@ pub fn serve(options: &Options, slurm: &Slurm, host: Arc<dyn Host>) -> Result<()
         Journal::open(folder.path(), options.policy.clone(), CAPABILITIES, options.accept_loss)?;
     let (mut scheduler, replayed) = (recovered.scheduler, recovered.replayed);
     notes.extend(recovered.notes);
-    let is_busy = scheduler.view().granted().next().is_some();
+    let view = scheduler.view();
+    let is_busy = view.granted().next().is_some() || view.fenced_attempts().next().is_some();
     let mark = mark.settle(&folder, engine.about(), is_busy)?;
     let nodes = engine.nodes().map_err(|trouble| unanswered(&trouble))?;
     let topology = as_known(&scheduler, topology, &mut notes);
@@ -161,6 +162,8 @@ fn introduce(
     for node in found.iter().filter(|node| node.condition != Condition::Down) {
         let view = introduction.scheduler().view();
         let is_new = match view.node(&node.spec.name) {
+            // What ran there when it was given up must be known to have ended: the world joins it then.
+            Some(id) if view.fenced_attempts().any(|(_, nodes)| nodes.contains(&id)) => false,
             Some(id) => view.nodes().nth(id.index()).is_some_and(|known| known.fenced),
             None => true,
         };

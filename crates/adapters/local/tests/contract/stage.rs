@@ -78,8 +78,10 @@ impl Machine {
                 )
             }
             Part::Runs => "exec sleep 60".into(),
+            Part::Saves => "while :; do sleep 0.02; done".into(),
         };
-        let text = format!("echo $$ >> {}/$CONSORT_ALLOCATION; {end}", self.roll().display());
+        let begin = if part == Part::Saves { "trap 'exit 0' TERM; " } else { "" };
+        let text = format!("{begin}echo $$ >> {}/$CONSORT_ALLOCATION; {end}", self.roll().display());
         let command = Command::Program(vec!["/bin/sh".into(), "-c".into(), text]);
         Work {
             stages: vec![StageWork { commands: vec![command], indices: vec![] }],

@@ -155,3 +155,34 @@ fn devices_are_found_where_their_node_joined_last() {
     assert_eq!((at(&census, 0), at(&census, 15)), (None, None), "nobody has these any more");
     assert_eq!(at(&census, 14).as_deref(), Some("n1 cpu"));
 }
+
+/// A fence says that nothing of ours can be there, so a node that changed or vanished is not fenced while something may be.
+#[test]
+fn what_may_be_occupied_is_not_fenced_for_having_changed() {
+    for occupied in [Occupied::These(BTreeSet::from(["n1".to_owned(), "n2".to_owned()])), Occupied::Any] {
+        let mut census = census();
+        census.set_occupied(occupied);
+        let mut changed = vec![found("n1", 0, Condition::Up)];
+        changed[0].spec = spec("n1", 3);
+        let said = census.compare(&changed, &ours(&[]));
+        assert!(matches!(said[..], [Input::DeviceHealth { .. }, Input::DeviceHealth { .. }]), "{said:?}");
+        census.set_occupied(Occupied::default());
+        let said = census.compare(&changed, &ours(&[]));
+        assert_eq!(said, [Input::NodeFenced(NodeId(0)), Input::NodeFenced(NodeId(1))]);
+    }
+}
+
+/// What is left of an earlier attempt keeps a fenced node out, whether its devices are known or only its node.
+#[test]
+fn a_fenced_node_joins_clean() {
+    let mut census = census();
+    census.compare(&both(Condition::Down, Condition::Up), &ours(&[0]));
+    let is_join = |inputs: Vec<Input>| inputs.iter().any(|input| matches!(input, Input::NodeJoined(_)));
+    assert!(!is_join(census.compare(&both(Condition::Up, Condition::Up), &ours(&[0]))));
+    for occupied in [Occupied::These(BTreeSet::from(["n1".to_owned()])), Occupied::Any] {
+        census.set_occupied(occupied);
+        assert!(!is_join(census.compare(&both(Condition::Up, Condition::Up), &ours(&[]))));
+    }
+    census.set_occupied(Occupied::default());
+    assert!(is_join(census.compare(&both(Condition::Up, Condition::Up), &ours(&[]))));
+}

@@ -7,7 +7,7 @@
 mod body;
 mod socket;
 
-use super::{About, Engine, Trouble, unusable};
+use super::{About, Engine, Skipped, Trouble, is_unknown, unusable};
 use crate::shapes::{Answer, Job, Node};
 use crate::submission::Submission;
 use consort_types::file::hosts;
@@ -124,6 +124,8 @@ pub struct Rest {
     version: u32,
     token: Token,
     about: About,
+    skipped: Skipped,
+    unread: Vec<String>,
 }
 
 impl Rest {
@@ -153,8 +155,9 @@ impl Rest {
             Place::Web(address) => (Agent::new_with_config(config), address.clone(), None),
         };
         let user = uid.map_or_else(|| format!("user {}", token.user), |uid| format!("uid {uid}"));
+        let about = About { user, uid, ..About::default() };
         let mut rest =
-            Self { agent, base, version: 0, token, about: About { user, uid, ..About::default() } };
+            Self { agent, base, version: 0, token, about, skipped: Skipped::default(), unread: vec![] };
         for version in VERSIONS.rev() {
             rest.version = version;
             let Some(answer) = rest.ping()? else { continue };
@@ -198,6 +201,30 @@ impl Rest {
                 Err(_) => Ok(None),
             },
         }
+    }
+
+    /// slurmrestd tells of everybody's jobs, and a comment can be written by anyone. Where neither the number nor the name
+    /// of our user is known, the secret in the tag decides alone.
+    fn is_ours(&self, job: &Job) -> bool {
+        match (self.about.uid, self.token.user.as_str()) {
+            (Some(uid), _) => job.user == Some(uid.into()),
+            (None, name) => name.is_empty() || job.user_name.is_empty() || job.user_name == name,
+        }
+    }
+
+    /// What an answer says that cannot be read and may be about jobs of ours. Others are left out, so that nobody else's
+    /// rows are waited for: a row that cannot be read names its user all the same.
+    fn unread_in<'a>(&'a self, answer: &'a Answer) -> impl Iterator<Item = String> + 'a {
+        let may_be_ours = |row: &&String| match self.about.uid {
+            Some(uid) => row.contains(&uid.to_string()),
+            None => !row.contains("\"user_name\"") || row.contains(&format!("\"{}\"", self.token.user)),
+        };
+        let is_damaged = |job: &&Job| match job.user {
+            Some(_) => job.id == 0 && self.is_ours(job),
+            None => job.id == 0 || self.about.uid.is_some(),
+        };
+        let damaged = answer.jobs.iter().flatten().filter(is_damaged).map(|job| job.comment.clone());
+        answer.skipped.iter().filter(may_be_ours).cloned().chain(damaged)
     }
 
     fn call(&self, method: &str, path: &str, body: Option<String>) -> Result<(u16, Vec<u8>), Trouble> {
@@ -254,12 +281,6 @@ impl Rest {
     }
 }
 
-/// Whether Slurm says that there is no such job.
-fn is_unknown(words: &str) -> bool {
-    let words = words.to_lowercase();
-    words.contains("invalid job id") || words.contains("unknown job") || words.contains("unable to find job")
-}
-
 /// Whether anything was done can only be told for connections that never came about.
 fn away(error: &ureq::Error) -> Trouble {
     use std::io::ErrorKind::{ConnectionRefused, NotFound, PermissionDenied};
@@ -300,11 +321,15 @@ impl Engine for Rest {
     }
 
     fn nodes(&mut self) -> Result<Vec<Node>, Trouble> {
-        let mut nodes = self.ask("GET", "nodes/", None)?.nodes().map_err(Trouble::Away)?;
+        let (mut nodes, mut skipped) =
+            self.ask("GET", "nodes/", None)?.named_nodes().map_err(Trouble::Away)?;
         if self.version == 36 {
             // The oldest version tells of partitions what the others tell of nodes.
             for partition in self.ask("GET", "partitions/", None)?.partitions.unwrap_or_default() {
-                let members = hosts::expand(&partition.nodes).map_err(Trouble::Away)?;
+                let Ok(members) = hosts::expand(&partition.nodes) else {
+                    skipped += 1;
+                    continue;
+                };
                 let members: BTreeSet<String> = members.into_iter().collect();
                 for node in nodes.iter_mut().filter(|node| members.contains(&node.name)) {
                     node.partitions.push(partition.name.clone());
@@ -315,27 +340,48 @@ impl Engine for Rest {
                 node.state_flags.push("DRAIN".into());
             }
         }
+        self.skipped.nodes = skipped;
         Ok(nodes)
     }
 
     fn jobs(&mut self) -> Result<Vec<Job>, Trouble> {
-        self.ask("GET", "jobs/", None)?.jobs().map_err(Trouble::Away)
+        let answer = self.ask("GET", "jobs/", None)?;
+        self.unread = self.unread_in(&answer).collect();
+        let (mut jobs, skipped) = answer.numbered_jobs().map_err(Trouble::Away)?;
+        self.skipped.jobs = skipped;
+        jobs.retain(|job| self.is_ours(job));
+        Ok(jobs)
     }
 
     fn look(&mut self, ids: &[u64]) -> Result<Vec<Job>, Trouble> {
         if ids.len() > FEW {
             return self.jobs();
         }
-        let mut all = vec![];
+        let (mut all, mut unread) = (vec![], vec![]);
+        self.skipped.jobs = 0;
         for id in ids {
             match self.ask("GET", &format!("job/{id}"), None) {
-                Ok(answer) => all.extend(answer.jobs().map_err(Trouble::Away)?),
+                Ok(answer) => {
+                    unread.extend(self.unread_in(&answer));
+                    let (jobs, skipped) = answer.numbered_jobs().map_err(Trouble::Away)?;
+                    self.skipped.jobs += skipped;
+                    all.extend(jobs.into_iter().filter(|job| self.is_ours(job)));
+                }
                 // Slurm does not know it any more; anything else is no answer about it.
                 Err(Trouble::Refused(words)) if is_unknown(&words) => {}
                 Err(trouble) => return Err(trouble),
             }
         }
+        self.unread = unread;
         Ok(all)
+    }
+
+    fn skipped(&self) -> Skipped {
+        self.skipped
+    }
+
+    fn unread(&self) -> &[String] {
+        &self.unread
     }
 
     fn partitions(&mut self) -> Result<Vec<String>, Trouble> {

@@ -2,12 +2,16 @@
 //!
 //! For: every site has them, whatever else it has.
 //! Promises: what others wrote (names, comments) cannot pass for something else: nodes are read as JSON, jobs of our own
-//! user in columns of fixed width. A submission holds a lock until Slurm has answered it, and keeps it if we die.
+//! user row by row (`queue.rs`). A row that cannot be read harms no other. A submission holds a lock until Slurm has answered it, and keeps it if we die.
 //! Never: leaves a tool running that takes too long.
 
-use super::{About, Engine, Trouble, unusable, version};
+pub mod queue;
+
+use super::{About, Engine, Skipped, Trouble, is_unknown, unusable, version};
+use crate::secret;
 use crate::shapes::{Answer, Job, Node};
 use crate::submission::Submission;
+use consort_agent::owned;
 use rustix::fs::FlockOperation;
 use std::fs::File;
 use std::io::Read;
@@ -20,17 +24,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The same for a submission; `sbatch` tries for long where Slurm has no room for more jobs.
 const SUBMISSION: Duration = Duration::from_secs(90);
-
-/// Columns of `squeue`, and how wide they are.
-const COLUMNS: [(&str, usize); 7] = [
-    ("JobID", 20),
-    ("HetJobID", 20),
-    ("State", 24),
-    ("exit_code", 16),
-    ("RestartCnt", 12),
-    ("Reason", 60),
-    ("Comment", 100),
-];
 
 /// Where the tools are, and whom they talk to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,6 +39,8 @@ pub struct Tools {
     place: Place,
     about: About,
     uid: u32,
+    skipped: Skipped,
+    unread: Vec<String>,
     /// Held while a submission is under way, by us and by `sbatch`.
     lock: File,
 }
@@ -54,10 +49,16 @@ impl Tools {
     /// Looks whether there are tools, and a controller behind them. `lock` is a file that every daemon of this data
     /// directory uses: whoever comes after one that died waits here until its last submission is over.
     pub fn probe(place: &Place, lock: &Path) -> Result<Self, Trouble> {
-        let opened = File::options().create(true).truncate(false).write(true).open(lock);
-        let lock = opened.map_err(|error| Trouble::Refused(format!("{}: {error}", lock.display())))?;
+        let lock = open_lock(lock)?;
         let uid = rustix::process::getuid().as_raw();
-        let mut tools = Self { place: place.clone(), about: About::default(), uid, lock };
+        let mut tools = Self {
+            place: place.clone(),
+            about: About::default(),
+            uid,
+            skipped: Skipped::default(),
+            unread: vec![],
+            lock,
+        };
         let told = tools.run("sinfo", &["--version"], &[])?;
         let release = told.split_whitespace().last().unwrap_or_default().to_owned();
         if let Some(words) = unusable(&release) {
@@ -66,8 +67,7 @@ impl Tools {
         tools.about =
             About { how: "command-line tools".into(), release, user: format!("uid {uid}"), uid: Some(uid) };
         tools.ping()?;
-        rustix::fs::flock(&tools.lock, FlockOperation::LockExclusive)
-            .map_err(|error| Trouble::Refused(format!("the lock on submissions: {error}")))?;
+        take(&tools.lock)?;
         Ok(tools)
     }
 
@@ -115,15 +115,21 @@ impl Tools {
         let mut command = self.command(tool);
         command.args(arguments).args(more);
         let output = finish(tool, command, PATIENCE)?;
-        judge(tool, &output)
+        judge(tool, &output).map(|told| String::from_utf8_lossy(told).into_owned())
     }
 
-    /// `squeue --json` cannot be asked for less than everything; columns can.
-    fn queue(&self, more: &[String]) -> Result<Vec<Job>, Trouble> {
-        let columns: Vec<String> = COLUMNS.iter().map(|(name, width)| format!("{name}:{width}")).collect();
-        let (user, columns) = (self.uid.to_string(), columns.join(","));
-        let told = self.run("squeue", &["-h", "-a", "-t", "all", "-u", &user, "-O", &columns], more)?;
-        told.lines().filter(|line| !line.trim().is_empty()).map(row).collect()
+    fn queue(&mut self, more: &[String]) -> Result<Vec<Job>, Trouble> {
+        let mark = secret::new().map_err(|error| Trouble::Away(format!("no random numbers: {error}")))?;
+        let (user, format) = (self.uid.to_string(), queue::format(&mark));
+        let mut command = self.command("squeue");
+        command.args(["-h", "-a", "-t", "all", "-u", &user, "-O", &format]).args(more);
+        let output = finish("squeue", command, PATIENCE)?;
+        let (jobs, unread) = queue::read(judge("squeue", &output)?, &mark);
+        if jobs.is_empty() && !unread.is_empty() {
+            return Err(Trouble::Away("nothing that squeue wrote can be read".into()));
+        }
+        (self.skipped.jobs, self.unread) = (unread.len(), unread);
+        Ok(jobs)
     }
 }
 
@@ -138,16 +144,31 @@ impl Engine for Tools {
             true => self.run("scontrol", &["-a", "show", "nodes", "--json"], &[])?,
             false => self.run("sinfo", &["-a", "--json"], &[])?,
         };
-        Answer::read(told.as_bytes()).and_then(Answer::nodes).map_err(Trouble::Away)
+        let (nodes, skipped) =
+            Answer::read(told.as_bytes()).and_then(Answer::named_nodes).map_err(Trouble::Away)?;
+        self.skipped.nodes = skipped;
+        Ok(nodes)
     }
 
     fn jobs(&mut self) -> Result<Vec<Job>, Trouble> {
         self.queue(&[])
     }
 
-    fn look(&mut self, _ids: &[u64]) -> Result<Vec<Job>, Trouble> {
-        // Asking for one that is gone is an error; all of our own cost hardly more.
-        self.queue(&[])
+    fn look(&mut self, ids: &[u64]) -> Result<Vec<Job>, Trouble> {
+        // All of our own cost hardly more than a few of them; one alone is asked for where a list was no answer.
+        let [id] = ids else { return self.queue(&[]) };
+        match self.queue(&["-j".into(), id.to_string()]) {
+            Err(Trouble::Refused(words)) if is_unknown(&words) => Ok(vec![]),
+            other => other,
+        }
+    }
+
+    fn skipped(&self) -> Skipped {
+        self.skipped
+    }
+
+    fn unread(&self) -> &[String] {
+        &self.unread
     }
 
     fn partitions(&mut self) -> Result<Vec<String>, Trouble> {
@@ -174,7 +195,9 @@ impl Engine for Tools {
             .try_clone()
             .map_err(|error| Trouble::Away(format!("the lock on submissions: {error}")))?;
         command.args(submission.arguments()).stdin(Stdio::from(lock));
-        // What a job inherits is in its script; here only what is needed to find programs.
+        // A job gets what sbatch has (`--export=ALL`): what is needed to find programs, and nothing else of ours. What
+        // its submitter wants is in its script. Any other `--export` would load the login environment of the user, and
+        // none keeps SLURM_JWT back, which the script removes.
         let kept = ["PATH", "SLURM_CONF", "SLURM_JWT", "LC_ALL", "HOME"];
         for (name, _) in std::env::vars_os() {
             if !kept.iter().any(|kept| name == *kept) {
@@ -186,7 +209,7 @@ impl Engine for Tools {
             Trouble::Away(words) => Trouble::Unclear(words),
             other => other,
         })?;
-        let told = judge("sbatch", &output)?;
+        let told = String::from_utf8_lossy(judge("sbatch", &output)?);
         let id = told.trim().split(';').next().and_then(|id| id.parse().ok());
         id.ok_or_else(|| Trouble::Unclear(format!("sbatch answered {:?} instead of a number", told.trim())))
     }
@@ -202,6 +225,25 @@ impl Engine for Tools {
     fn straggles(&self) -> Duration {
         Duration::ZERO // whoever is behind us waits for the lock
     }
+}
+
+/// Opens a lock that no other user can hold: whoever can open a file, if only to read it, can lock it.
+fn open_lock(path: &Path) -> Result<File, Trouble> {
+    let opened = owned::open(path, File::options().create(true).truncate(false).write(true));
+    let lock = opened.map_err(|refused| Trouble::Refused(refused.to_string()))?;
+    let closed = owned::close_to_others(&lock);
+    closed.map_err(|error| Trouble::Refused(format!("{}: {error}", path.display())))?;
+    Ok(lock)
+}
+
+fn take(lock: &File) -> Result<(), Trouble> {
+    rustix::fs::flock(lock, FlockOperation::LockExclusive)
+        .map_err(|error| Trouble::Refused(format!("the lock on submissions: {error}")))
+}
+
+/// Waits until the last submission is over of a daemon before us that used the tools.
+pub fn await_submissions(lock: &Path) -> Result<(), Trouble> {
+    take(&open_lock(lock)?)
 }
 
 /// Waits for a tool; one that takes too long is ended.
@@ -268,9 +310,9 @@ const AWAY: &[&str] = &[
 /// The same, when it may have been done all the same.
 const UNCLEAR: &[&str] = &["Socket timed out", "Transport endpoint is not connected", "timed out"];
 
-fn judge(tool: &str, output: &Output) -> Result<String, Trouble> {
+fn judge<'a>(tool: &str, output: &'a Output) -> Result<&'a [u8], Trouble> {
     if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        return Ok(&output.stdout);
     }
     let said = String::from_utf8_lossy(&output.stderr);
     let words = said_by(tool, &said);
@@ -298,53 +340,9 @@ fn said_by(tool: &str, said: &str) -> String {
     }
 }
 
-/// One job, from columns of fixed width.
-fn row(line: &str) -> Result<Job, Trouble> {
-    let letters: Vec<char> = line.chars().collect();
-    let (mut at, mut values) = (0, vec![]);
-    for (_, width) in COLUMNS {
-        let end = (at + width).min(letters.len());
-        let value: String = letters.get(at..end).unwrap_or_default().iter().collect();
-        values.push(value.trim().to_owned());
-        at += width;
-    }
-    let [id, whole, state, exit, restarts, reason, comment] = &values[..] else {
-        unreachable!("seven columns")
-    };
-    let number = |text: &str| text.parse::<u64>().unwrap_or(0);
-    let id = id.parse().map_err(|_| Trouble::Away(format!("squeue wrote {line:?}, which is no job")))?;
-    let status = match exit.split_once(':') {
-        Some((code, signal)) => (number(code) << 8) | number(signal),
-        None => number(exit),
-    };
-    Ok(Job {
-        id,
-        whole: number(whole),
-        state: vec![state.to_uppercase()],
-        reason: reason.clone(),
-        exit: crate::shapes::Exit::of(status),
-        restarts: number(restarts),
-        comment: comment.clone(),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_row_of_squeue() {
-        let line = format!(
-            "{:<20}{:<20}{:<24}{:<16}{:<12}{:<60}{:<100}",
-            "1260", "N/A", "FAILED", "768", "0", "NonZeroExitCode", "consort:1f:12.0.0#1"
-        );
-        let job = row(&line).unwrap();
-        assert_eq!((job.id, job.whole, job.code(), job.restarts), (1260, 0, 3, 0));
-        assert!(job.is(&["FAILED"]));
-        assert_eq!(job.comment, "consort:1f:12.0.0#1");
-        assert_eq!(row(&line.replace("768", "0:9")).unwrap().code(), 137);
-        assert!(matches!(row("slurm_load_jobs error"), Err(Trouble::Away(_))));
-    }
 
     #[test]
     fn what_tools_say_is_passed_on_without_their_names() {
@@ -354,6 +352,25 @@ mod tests {
             "Memory specification can not be satisfied; Requested node configuration is not available"
         );
         assert_eq!(said_by("squeue", "\n"), "squeue failed without a word");
+    }
+
+    /// Whoever can open the lock can hold it, and then nothing starts.
+    #[test]
+    fn the_lock_is_closed_to_others() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place { folder: Some(folder.path().into()), conf: None };
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let (new, old, link) =
+            (folder.path().join("new"), folder.path().join("old"), folder.path().join("link"));
+        assert!(Tools::probe(&place, &new).is_err());
+        std::fs::write(&old, "").unwrap();
+        std::fs::set_permissions(&old, std::fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(Tools::probe(&place, &old).is_err());
+        assert_eq!((mode(&new), mode(&old)), (0o600, 0o600));
+        std::os::unix::fs::symlink(&old, &link).unwrap();
+        let told = Tools::probe(&place, &link).err().map(|trouble| trouble.to_string());
+        assert!(told.as_ref().is_some_and(|told| told.contains("is a link")), "{told:?}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The scripts are run by a real shell; only Slurm is missing.
 
 use super::*;
+use crate::ended::{BEGUN_BEFORE, NO_FOLDER, NO_RECORD};
 use crate::layout::{Portion, Spot};
 use consort_types::*;
 use std::collections::BTreeMap;
@@ -65,6 +66,16 @@ impl House {
         local: u32,
         more: &[(&str, &str)],
     ) -> (Done, String, BTreeMap<String, String>) {
+        self.task_by("sh", node, local, more)
+    }
+
+    fn task_by(
+        &self,
+        shell: &str,
+        node: &str,
+        local: u32,
+        more: &[(&str, &str)],
+    ) -> (Done, String, BTreeMap<String, String>) {
         let run = self.folder.path().join("run/3.0.0#2");
         std::fs::create_dir_all(run.join("out")).unwrap();
         let file = run.join("task.sh");
@@ -75,7 +86,7 @@ impl House {
             std::fs::write(&path, text).unwrap();
             std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
         }
-        let mut command = std::process::Command::new("sh");
+        let mut command = std::process::Command::new(shell);
         command.arg(&file).env_clear().env("PATH", "/usr/bin:/bin").env("SLURMD_NODENAME", node);
         command.env("SLURM_LOCALID", local.to_string()).env("SLURM_JOB_ID", "77").envs(more.iter().copied());
         let done = command.output().unwrap();
@@ -203,7 +214,8 @@ fn scripts_with_and_without_an_interpreter() {
 
 #[test]
 fn a_job_begins_once_and_the_first_to_fail_speaks_for_all() {
-    let house = House::new(program(&["true"]));
+    let mut house = House::new(program(&["true"]));
+    house.devices = vec![0, 1];
     let run = house.folder.path().join("run/3.0.0#2");
     std::fs::create_dir_all(run.join("out")).unwrap();
     std::fs::create_dir(house.folder.path().join("signs")).unwrap();
@@ -233,4 +245,107 @@ fn a_job_begins_once_and_the_first_to_fail_speaks_for_all() {
     let text = house.with(|making| making.batch());
     let done = std::process::Command::new("sh").arg("-c").arg(text).output().unwrap();
     assert_eq!(done.status.code(), Some(NO_FOLDER));
+}
+
+/// A script whose workers were asked to go and left with 0 says so, in its record and in its status; one whose folder is
+/// gone has no record, and is not taken for done unless its only worker told of its end itself.
+#[test]
+fn a_script_whose_workers_were_asked_to_go_does_not_end_with_0() {
+    let mut house = House::new(program(&["true"]));
+    let bin = house.folder.path().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    std::fs::create_dir(house.folder.path().join("signs")).unwrap();
+    let run = house.folder.path().join("run/3.0.0#2");
+    let srun = bin.join("srun");
+    let play = |house: &House, text: &str| {
+        let _ = std::fs::remove_dir_all(&run);
+        std::fs::create_dir_all(run.join("out")).unwrap();
+        std::fs::write(&srun, format!("#!/bin/sh\n{text}\nexit 0\n")).unwrap();
+        std::fs::set_permissions(&srun, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let batch = house.folder.path().join("batch.sh");
+        std::fs::write(&batch, house.with(|making| making.batch())).unwrap();
+        let mut command = std::process::Command::new("sh");
+        let path = format!("{}:/usr/bin:/bin", bin.display());
+        let status = command.arg(&batch).env("PATH", path).env("RUN", &run).status().unwrap();
+        (status.code(), std::fs::read_to_string(run.join("out/ended")).unwrap_or_default())
+    };
+    let asked = (Some(143), "0 asked\n".to_owned());
+    for ranks in [vec![0], vec![0, 1]] {
+        house.devices = ranks;
+        // Slurm's own preemption: the steps are asked, perhaps the script too, and there is no marker of ours.
+        for told in ["", "kill -TERM $PPID; "] {
+            let left = format!("{told}echo 0 > $RUN/out/gone.0; echo 0 > $RUN/out/gone.1");
+            assert_eq!(play(&house, &left), asked, "{told}");
+            let done = format!("{told}: > $RUN/out/done.0; : > $RUN/out/done.1");
+            assert_eq!(play(&house, &done), (Some(0), "0 exit\n".into()), "{told}");
+        }
+        assert_eq!(
+            play(&house, "touch $RUN/stop; echo 0 > $RUN/out/gone.0; echo 0 > $RUN/out/gone.1"),
+            asked
+        );
+        let lost = play(&house, "rm -r $RUN").0;
+        assert_eq!(lost, Some(if house.devices.len() == 1 { 0 } else { NO_RECORD }));
+    }
+}
+
+/// Nothing that was submitted reaches the script itself, whichever shell runs it.
+#[test]
+fn the_environment_of_the_work_is_private_to_it() {
+    let mut house = House::new(program(&["/usr/bin/env", "-0"]));
+    let own = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+    // Every variable of our scripts, and everything that a shell takes to heart.
+    let text = house.with(|making| making.task().unwrap() + &making.batch());
+    let is_word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let mut names: Vec<&str> =
+        text.split(|letter| !is_word(letter)).filter(|word| word.starts_with("consort_")).collect();
+    assert!(names.len() > 20);
+    names.extend([
+        "OPTIND",
+        "IFS",
+        "PATH",
+        "ENV",
+        "BASH_ENV",
+        "SHELLOPTS",
+        "PS4",
+        "UID",
+        "PPID",
+        "LC_ALL",
+        "PWD",
+    ]);
+    names.extend(["CDPATH", "RANDOM", "_", "LD_X", "-u", "RANK", "LOCAL_RANK", "ROLE_RANK", "run", "out"]);
+    house.work.env = names.iter().map(|name| own(name, "x y")).collect();
+    for shell in ["dash", "bash"] {
+        let _ = std::fs::remove_dir_all(house.folder.path().join("logs"));
+        let _ = std::fs::remove_dir_all(house.folder.path().join("run"));
+        let (done, log, seen) = house.task_by(shell, "n1", 0, &[]);
+        assert!(done.status.success(), "{shell}: {done:?} {log}");
+        for name in &names {
+            assert_eq!(seen.get(*name).map(String::as_str), Some("x y"), "{shell}: {name}");
+        }
+        let out = house.folder.path().join("run/3.0.0#2/out");
+        assert!(out.join("done.0").exists() && out.join("ended").exists(), "{shell}");
+    }
+}
+
+/// Exit status 0 after it was asked to go is not the same as exit status 0.
+#[test]
+fn whether_it_was_asked_to_go_is_told() {
+    let house =
+        House::new(program(&["sh", "-c", "trap 'exit 0' TERM; kill -TERM $PPID; kill -TERM $$; exit 9"]));
+    assert!(house.task("n1", 0, &[]).0.status.success());
+    let out = house.folder.path().join("run/3.0.0#2/out");
+    assert_eq!(std::fs::read_to_string(out.join("gone.0")).unwrap(), "0\n");
+    assert!(!out.join("done.0").exists() && !out.join("ended").exists());
+    // The marker alone does, because the signal may come too late.
+    let mut house = House::new(program(&["true"]));
+    let run = house.folder.path().join("run/3.0.0#2");
+    house.work.stages[0].commands = vec![program(&["touch", run.join("stop").to_str().unwrap()])];
+    house.task("n1", 0, &[]);
+    assert_eq!(std::fs::read_to_string(run.join("out/gone.0")).unwrap(), "0\n");
+    // One that ended before is done, whatever is asked later.
+    let house = House::new(program(&["true"]));
+    house.task("n1", 0, &[]);
+    let run = house.folder.path().join("run/3.0.0#2");
+    std::fs::write(run.join("stop"), "").unwrap();
+    assert_eq!(std::fs::read_to_string(run.join("out/ended")).unwrap(), "0 exit\n");
 }

@@ -262,6 +262,11 @@ pub fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Erro
     Number::deserialize(deserializer).map(|number| number.0)
 }
 
+/// A number, if there is one.
+pub fn some_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    Option::<Number>::deserialize(deserializer).map(|number| number.map(|number| number.0))
+}
+
 pub fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     Text::deserialize(deserializer).map(|text| text.0)
 }

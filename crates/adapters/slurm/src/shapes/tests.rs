@@ -87,3 +87,84 @@ fn complaints_are_sentences() {
     assert_eq!(read(r#"{"error_code": 9001, "error": "Failure during parsing"}"#), "Failure during parsing");
     assert_eq!(read(r#"{"error_number": 5}"#), "error 5");
 }
+
+#[test]
+fn an_odd_row_harms_no_other() {
+    let good = |id: u64| format!(r#"{{"job_id": {id}, "job_state": "RUNNING", "comment": "a, ]}} \" b"}}"#);
+    let odd: [&[u8]; 8] = [
+        b"7",
+        b"null",
+        br#"{"job_id": 7, "comment": "a", "comment": "b"}"#,
+        b"{\"job_id\": 7, \"comment\": \"caf\xe9 \xff\"}",
+        b"{\"job_id\": 7, \"comment\": \"two\nlines \x01\"}",
+        br#"{"job_id": 7, "comment": "\ud800"}"#,
+        br#"{"job_id": 7 7}"#,
+        br#""job_id""#,
+    ];
+    for row in odd {
+        let text = [
+            b"{\"jobs\": [",
+            good(1).as_bytes(),
+            b", ",
+            row,
+            b", ",
+            good(2).as_bytes(),
+            b"], \"meta\": {\"Slurm\": {\"release\": \"22.05.8\"}}}",
+        ]
+        .concat();
+        let told = String::from_utf8_lossy(&text).into_owned();
+        let answer = Answer::read(&text).unwrap_or_else(|why| panic!("{told}: {why}"));
+        assert_eq!(answer.meta.slurm.release, "22.05.8");
+        let (jobs, skipped) = answer.numbered_jobs().unwrap();
+        let ids: Vec<u64> = jobs.iter().map(|job| job.id).collect();
+        assert!(
+            ids == [1, 2] && skipped == 1 || ids == [1, 7, 2] && skipped == 0,
+            "{told}: {ids:?} {skipped}"
+        );
+        assert!(jobs.iter().filter(|job| job.id != 7).all(|job| job.comment == "a, ]} \" b"));
+    }
+    let nothing = Answer::read(br#"{"jobs": [7, null]}"#).unwrap().numbered_jobs();
+    assert_eq!(nothing.unwrap_err(), "none of the 2 rows of Slurm's answer can be read");
+    assert_eq!(Answer::read(br#"{"jobs": []}"#).unwrap().numbered_jobs(), Ok((vec![], 0)));
+}
+
+/// Whatever is damaged within one row, and as long as its brackets and quotes stay balanced, all others are read.
+#[test]
+fn random_damage_to_one_row_leaves_the_others() {
+    let mut dice = crate::dice::Dice(5);
+    let mut read = 0;
+    for _ in 0..3_000 {
+        let row = |id: usize| {
+            format!(r#"{{"job_id": {id}, "job_state": ["RUNNING"], "comment": "tag {id}"}}"#).into_bytes()
+        };
+        let mut rows: Vec<Vec<u8>> = (1..=4).map(row).collect();
+        let hit = dice.below(4);
+        // Within the text of the comment: quotes and backslashes would move the frame.
+        let mut text = b"free text".to_vec();
+        dice.damage(&mut text);
+        text.retain(|byte| !b"\"\\".contains(byte));
+        let at = rows[hit].len() - 3;
+        rows[hit].splice(at..at, text);
+        let answer = [b"{\"jobs\": [", &rows.join(&b", "[..])[..], b"]}"].concat();
+        let (jobs, _) = Answer::read(&answer).unwrap().numbered_jobs().unwrap();
+        for id in (1..=4).filter(|&id| id != hit as u64 + 1) {
+            assert!(jobs.iter().any(|job| job.id == id && job.comment == format!("tag {id}")), "{id}");
+        }
+        read += jobs.len();
+    }
+    assert!(read >= 3 * 3_000);
+}
+
+/// Any damage anywhere: what is read is read, and nothing panics.
+#[test]
+fn random_damage_anywhere_is_survived() {
+    let mut dice = crate::dice::Dice(17);
+    let whole = br#"{"nodes": [{"name": "n1", "cpus": {"set": true, "number": 8}, "gres": "gpu:a100:4"}], "jobs": [{"job_id": 7, "comment": {"job": "x"}}, {"job_id": 8}], "errors": [], "meta": null}"#;
+    for _ in 0..5_000 {
+        let mut bytes = whole.to_vec();
+        dice.damage(&mut bytes);
+        if let Ok(answer) = Answer::read(&bytes) {
+            let _ = (answer.clone().named_nodes(), answer.numbered_jobs());
+        }
+    }
+}

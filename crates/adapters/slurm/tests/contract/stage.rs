@@ -73,8 +73,10 @@ impl Site {
                 )
             }
             Part::Runs => "exec sleep 120".into(),
+            Part::Saves => "while :; do sleep 0.02; done".into(),
         };
-        let text = format!("echo $$ >> {}/$CONSORT_ALLOCATION; {end}", self.roll().display());
+        let begin = if part == Part::Saves { "trap 'exit 0' TERM; " } else { "" };
+        let text = format!("{begin}echo $$ >> {}/$CONSORT_ALLOCATION; {end}", self.roll().display());
         let command = Command::Program(vec!["/bin/sh".into(), "-c".into(), text]);
         // More memory than any node has: Slurm will not have it.
         let memory_bytes = if part == Part::CannotStart { 1 << 44 } else { 16 << 20 };

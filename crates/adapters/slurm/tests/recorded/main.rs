@@ -44,6 +44,15 @@ fn recorded(version: u32, file: &str) -> Vec<u8> {
     fs::read(folder().join(format!("v0.0.{version}/{file}.json"))).expect("it was recorded")
 }
 
+/// The same, as if we had been the user of that cluster: only jobs of our own are believed.
+fn ours(version: u32, file: &str) -> Vec<u8> {
+    let mut answer: serde_json::Value = serde_json::from_slice(&recorded(version, file)).expect("JSON");
+    for job in answer["jobs"].as_array_mut().into_iter().flatten() {
+        job["user_id"] = rustix::process::geteuid().as_raw().into();
+    }
+    answer.to_string().into_bytes()
+}
+
 fn answer(version: u32, file: &str) -> Answer {
     Answer::read(&recorded(version, file)).unwrap_or_else(|why| panic!("v0.0.{version}/{file}: {why}"))
 }
@@ -61,7 +70,7 @@ fn rest(version: u32, nodes: &str, jobs: &str, submit: &str) -> (Rest, tempfile:
         ("DELETE job/4", "delete-answer"),
         ("DELETE job/99999", "delete-error"),
     ]
-    .map(|(path, file)| (path.to_owned(), recorded(version, file)))
+    .map(|(path, file)| (path.to_owned(), ours(version, file)))
     .into();
     let refused = submit == "error";
     let folder = tempfile::tempdir().unwrap();
@@ -164,6 +173,36 @@ fn jobs_and_how_they_ended() {
         ];
         assert_eq!(jobs.iter().map(told).collect::<Vec<_>>(), expected, "v0.0.{version}");
     }
+}
+
+/// slurmrestd tells of everybody's jobs; a comment is no proof.
+#[test]
+fn jobs_of_others_are_not_ours() {
+    for version in all() {
+        let mut answer: serde_json::Value = serde_json::from_slice(&ours(version, "jobs")).unwrap();
+        let others = rustix::process::geteuid().as_raw() + 1;
+        for id in [0, 4] {
+            answer["jobs"][id]["user_id"] = others.into();
+        }
+        answer["jobs"][2]["user_id"] = serde_json::Value::Null;
+        let (mut rest, _folder) = serving(version, move |_| answer.to_string().into_bytes());
+        let jobs = rest.jobs().unwrap();
+        assert_eq!(jobs.iter().map(|job| job.id).collect::<Vec<_>>(), [2, 4], "v0.0.{version}");
+        assert!(rest.look(&[1]).unwrap().iter().all(|job| job.id != 1), "v0.0.{version}");
+    }
+}
+
+/// A slurmrestd that gives one answer about jobs, whichever are asked for.
+fn serving(version: u32, jobs: impl Fn(&str) -> Vec<u8> + Send + 'static) -> (Rest, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let (prefix, ping) = (format!("/slurm/v0.0.{version}/"), recorded(version, "ping"));
+    served::serve(&folder.path().join("socket"), move |_, path| match path.strip_prefix(&prefix) {
+        Some("ping") => (200, ping.clone()),
+        Some(path) => (200, jobs(path)),
+        None => (404, b"Unable find requested URL. Please view /openapi/v3".to_vec()),
+    });
+    let place = Place::Unix(folder.path().join("socket"));
+    (Rest::probe(&place, Token::default()).unwrap(), folder)
 }
 
 #[test]
@@ -294,7 +333,9 @@ fn all_versions_of_one_time_say_the_same() {
         }
     }
     let jobs = |version| answer(version, "jobs").jobs().unwrap();
-    assert_eq!(jobs(36), jobs(38));
+    // The oldest one does not tell the names of users.
+    let nameless = |job: Job| Job { user_name: String::new(), ..job };
+    assert_eq!(jobs(36), jobs(38).into_iter().map(nameless).collect::<Vec<_>>());
 }
 
 #[test]

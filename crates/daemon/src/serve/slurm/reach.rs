@@ -4,10 +4,9 @@ use super::{Slurm, unanswered};
 use crate::fault::Fault;
 use crate::folder::Folder;
 use consort_slurm::engine::rest::Rest;
-use consort_slurm::engine::tools::Tools;
+use consort_slurm::engine::tools::{self, Tools};
 use consort_slurm::engine::{About, Engine, Trouble};
 use consort_slurm::topology::Topology;
-use rustix::fs::{FlockOperation, flock};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -21,7 +20,7 @@ pub fn reach(slurm: &Slurm, folder: &Folder) -> Result<(Box<dyn Engine>, Vec<Str
     match Rest::probe(place, slurm.token.clone()) {
         Ok(rest) => {
             // A submission of a daemon before us, by the tools, may still be under way.
-            let _ = std::fs::File::create(&lock).map(|file| flock(file, FlockOperation::LockExclusive));
+            tools::await_submissions(&lock).map_err(|trouble| unanswered(&trouble))?;
             Ok((Box::new(rest), vec![]))
         }
         // What was refused was understood: another way would only hide it.

@@ -2,13 +2,15 @@
 
 use super::Slurm;
 use crate::site::{Admits, LogFile, Reading, Site, log_files};
+use consort_agent::untrusted::Owners;
 use consort_slurm::board::Board;
 use consort_slurm::engine::Engine;
 use consort_slurm::engine::rest::Rest;
 use consort_slurm::engine::tools::Tools;
 use consort_types::{AllocationId, JobId, JobSpec, Work};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::process::Command;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 pub struct SlurmSite {
@@ -19,6 +21,13 @@ pub struct SlurmSite {
 
 /// Shorter silences are nobody's business.
 const HICCUP: Duration = Duration::from_secs(3);
+
+/// The number of a user who is known by name only, as over https. Asked of a tool, because directories of users are not
+/// only in files.
+fn uid_of(name: &str) -> Option<u32> {
+    let said = Command::new("id").args(["-u", "--", name]).output().ok()?;
+    String::from_utf8(said.stdout).ok()?.trim().parse().ok()
+}
 
 impl Site for SlurmSite {
     fn world(&self) -> &'static str {
@@ -31,6 +40,14 @@ impl Site for SlurmSite {
 
     fn logs(&self, job: JobId, spec: &JobSpec, work: &Work, wanted: &Admits<'_>) -> Vec<LogFile> {
         log_files(&self.log_dir, job, spec, work, wanted)
+    }
+
+    fn log_owners(&self) -> Owners {
+        static OWNERS: OnceLock<Owners> = OnceLock::new(); // a daemon has one world
+        *OWNERS.get_or_init(|| {
+            let uid = self.board.about().uid.or_else(|| uid_of(&self.slurm.token.user));
+            uid.map_or_else(Owners::ours, Owners::only)
+        })
     }
 
     fn attempt(&self, allocation: AllocationId) -> Option<String> {
@@ -61,6 +78,9 @@ impl Site for SlurmSite {
                 took.as_secs_f64() * 1e3
             );
             lines.push(("last look".into(), text));
+        }
+        if let rows @ 1.. = self.board.unreadable() {
+            lines.push(("unreadable".into(), format!("{rows} rows of Slurm's answers, left out")));
         }
         let answers = |probed: Result<Box<dyn Engine>, consort_slurm::engine::Trouble>| match probed {
             Ok(engine) => format!("answers: {}, Slurm {}", engine.about().how, engine.about().release),

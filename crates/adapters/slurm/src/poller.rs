@@ -1,16 +1,24 @@
-//! The one thread that talks to Slurm.
+//! The one thread that talks to Slurm: submits, polls, cancels.
 //!
-//! For: everything that may wait (submissions, looks, cancels) happens here, one thing after another.
-//! Promises: each attempt is advanced by one function that may be called at any time and as often as one likes; it looks
-//! at what is, compares with what is wanted, and does the next thing. Slurm is asked as often as is worth it: what is
-//! about to change is looked at soon, everything else in one sweep, and never for more than a tenth of the time.
-//! Never: trusts its memory over Slurm where the two could differ.
+//! Everything that may wait happens here, one thing after another. Each attempt is advanced by one function that may be
+//! called at any time and as often as one likes: it compares what is with what is wanted and does the next thing. Slurm is
+//! polled as often as is worth it: what is about to change soon, everything else in one sweep, and never for more than a
+//! tenth of the time. Where memory and Slurm could differ, Slurm is believed.
+//!
+//! | read | for |
+//! |---|---|
+//! | `look` | polling nodes and jobs, and what their absence from an answer means |
+//! | `search` | finding jobs of ours by their tag |
+//! | `submit` | making a job, once |
+//! | `advance` | the next thing to do about one attempt |
 
 mod advance;
+mod look;
 mod pace;
+mod search;
 mod submit;
 
-use crate::attempt::{Attempt, Rows, Sight, State, sight};
+use crate::attempt::{Attempt, Rows, State};
 use crate::board::Board;
 use crate::census::{Belief, Census};
 use crate::cluster::{self, Found};
@@ -18,7 +26,7 @@ use crate::engine::{Engine, Trouble};
 use crate::folder::Folder;
 use crate::shapes::Job;
 use crate::world::Setup;
-use consort_agent::launch::{Known, allocation_name, allocation_of};
+use consort_agent::launch::{Known, allocation_name};
 use consort_agent::news::News;
 use consort_types::*;
 use pace::Pace;
@@ -32,6 +40,8 @@ pub(crate) enum Message {
     Desire(Vec<Desired>),
     Forget(AllocationId),
     Joined(NodeId, DeviceId, NodeSpec),
+    /// All nodes that the scheduler knows and all that it desires have been told.
+    Introduced,
     Refused(Input),
     /// End what is not among these; the sender is dropped when it is gone.
     Clear(BTreeSet<AllocationId>, Sender<()>),
@@ -42,11 +52,13 @@ pub(crate) enum Message {
 
 /// How long Slurm may take to put away a job that has ended.
 const LINGERS: Duration = Duration::from_secs(10);
+/// Entries of folders that are removed in one turn.
+const CLEANED: u32 = 5_000;
 /// How often the folder is looked at for signs while something runs.
 const SIGNS: Duration = Duration::from_millis(20);
 
 /// The thread's own state.
-pub(crate) struct Keeper {
+pub(crate) struct Poller {
     engine: Box<dyn Engine>,
     setup: Setup,
     folder: Folder,
@@ -70,15 +82,21 @@ pub(crate) struct Keeper {
     signs_at: Instant,
     /// What was last found out about a job: the tasks of one array come one after another.
     known: Option<Known>,
-    /// What was last found by its tag, and when Slurm was asked.
-    listed: Option<(Instant, BTreeMap<AllocationId, u64>)>,
+    /// What was last found by its tag.
+    listed: Option<search::Listed>,
     /// What the scheduler believes of nodes that have not been introduced yet.
     beliefs: BTreeMap<String, Belief>,
+    /// We know what the scheduler knows. Until then every node looks new, and every job like a stray.
+    introduced: bool,
+    /// How often in a row an ask has lost its workers without a reason.
+    unexplained: BTreeMap<AskId, u32>,
+    /// Attempts whose folders are to be removed: a job may have left a million files in one.
+    trash: BTreeSet<AllocationId>,
     /// Those whose end somebody waits for.
     awaited: Vec<(Vec<AllocationId>, Sender<()>)>,
 }
 
-impl Keeper {
+impl Poller {
     pub fn new(
         engine: Box<dyn Engine>,
         mut setup: Setup,
@@ -92,7 +110,7 @@ impl Keeper {
         let glance = Pace::new(Duration::from_millis(150), Duration::from_secs(2), 8);
         setup.shared = folder.shared().to_path_buf();
         let beliefs = std::mem::take(&mut setup.beliefs).into_iter().collect();
-        let mut keeper = Self {
+        let mut poller = Self {
             engine,
             setup,
             folder,
@@ -111,17 +129,19 @@ impl Keeper {
             known: None,
             listed: None,
             beliefs,
+            introduced: false,
+            unexplained: BTreeMap::new(),
+            trash: BTreeSet::new(),
             awaited: vec![],
         };
         let began = Instant::now();
-        let nodes = keeper.engine.nodes()?;
-        keeper.nodes = by_name(cluster::find(&nodes, &keeper.setup.reading));
-        let jobs = keeper.engine.jobs()?;
-        keeper.found = keeper.tagged(&jobs);
-        // The next look is one pause away: until then we are told which nodes the scheduler knows.
-        keeper.sweep.done(began.elapsed(), true);
-        keeper.board.looked(began.elapsed(), keeper.nodes.len());
-        Ok(keeper)
+        let nodes = poller.engine.nodes()?;
+        poller.nodes = by_name(cluster::find(&nodes, &poller.setup.reading));
+        let jobs = poller.engine.jobs()?;
+        poller.found = poller.tagged(&jobs);
+        poller.sweep.done(began.elapsed(), true);
+        poller.board.looked(began.elapsed(), poller.nodes.len());
+        Ok(poller)
     }
 
     pub fn run(&mut self) {
@@ -149,6 +169,9 @@ impl Keeper {
     /// Until something is due.
     fn pause(&self) -> Duration {
         let now = Instant::now();
+        if !self.trash.is_empty() {
+            return Duration::from_millis(1);
+        }
         let mut at = self.sweep.at();
         if self.attempts.values().any(Attempt::is_restless) {
             at = at.min(self.glance.at());
@@ -184,6 +207,17 @@ impl Keeper {
         for id in ids {
             self.advance(id);
         }
+        self.clean();
+    }
+
+    /// Removes folders that are not needed any more, so many entries at a time.
+    fn clean(&mut self) {
+        let mut budget = CLEANED;
+        while let Some(&id) = self.trash.first()
+            && self.folder.remove(id, &mut budget)
+        {
+            self.trash.remove(&id);
+        }
     }
 
     fn take(&mut self, message: Message) {
@@ -203,6 +237,7 @@ impl Keeper {
                     self.census.believe(&spec.name, belief);
                 }
             }
+            Message::Introduced => self.introduced = true,
             Message::Refused(input) => self.census.refused(&input),
             Message::Clear(desired, gone) => {
                 let others = self.clear(&desired);
@@ -231,7 +266,8 @@ impl Keeper {
     fn gone_desired(&mut self, id: AllocationId) {
         if !self.attempts.contains_key(&id) {
             let state = self.state_of(id);
-            self.attempts.insert(id, Attempt::new(id, state));
+            let nodes = self.folder.nodes(id);
+            self.attempts.insert(id, Attempt { nodes, ..Attempt::new(id, state) });
         }
         if let Some(attempt) = self.attempts.get_mut(&id) {
             attempt.gone_is_desired = true;
@@ -248,7 +284,7 @@ impl Keeper {
             _ => {
                 tracing::debug!(attempt = allocation_name(id), "forgotten");
                 self.attempts.remove(&id);
-                self.folder.remove(id);
+                self.trash.insert(id);
             }
         }
     }
@@ -256,6 +292,11 @@ impl Keeper {
     /// Where an attempt is that nobody has asked about before.
     fn state_of(&mut self, id: AllocationId) -> State {
         let now = Instant::now();
+        // The same name for other work: nothing of the old may be left. A journal that lost its end leads to this.
+        if self.trash.remove(&id) {
+            let mut all = u32::MAX;
+            self.folder.remove(id, &mut all);
+        }
         let found = self.found.remove(&id);
         let job = self.folder.noted(id).or(found);
         if let Some(job) = job {
@@ -265,11 +306,11 @@ impl Keeper {
             // Slurm has forgotten it, and its number was never noted: what it wrote down is all there is.
             return State::InSlurm { job: 0, since: now, rows: Rows::default(), missing: 1 };
         }
-        match self.folder.intended(id) {
+        match self.folder.intent(id) {
             // A submission of somebody who died may still be under way.
-            Some(ago) => {
+            Some(intent) => {
                 // Long ago, for most: one list of jobs does for all of these.
-                let not_before = (now + self.engine.straggles()).checked_sub(ago).unwrap_or(now);
+                let not_before = (now + self.engine.straggles()).checked_sub(intent.ago).unwrap_or(now);
                 State::Wanted { not_before, search: true }
             }
             None => State::Wanted { not_before: now, search: false },
@@ -285,6 +326,7 @@ impl Keeper {
             let state = self.state_of(id);
             let mut attempt = Attempt::new(id, state);
             (attempt.gone_is_desired, attempt.forgotten) = (true, true);
+            attempt.nodes = self.folder.nodes(id);
             self.attempts.insert(id, attempt);
             self.advance(id);
         }
@@ -297,165 +339,14 @@ impl Keeper {
         }
     }
 
-    /// Looks at all nodes and all jobs.
-    fn sweep(&mut self) {
-        let (began, was_silent) = (Instant::now(), self.sweep.is_silent());
-        self.board.asks();
-        let seen = self.engine.nodes().and_then(|nodes| Ok((nodes, self.engine.jobs()?)));
-        self.sweep.done(began.elapsed(), seen.is_ok());
-        let (nodes, jobs) = match seen {
-            Ok(seen) => seen,
-            Err(trouble) => return self.board.silent(trouble.words()),
-        };
-        // In Slurm's order, so that ids are given in an order that people recognise.
-        let found = cluster::find(&nodes, &self.setup.reading);
-        if found.is_empty() && !self.nodes.is_empty() {
-            return self.board.silent("it tells of no node in the partition");
-        }
-        self.board.answered();
-        let mut ours: BTreeSet<DeviceId> =
-            self.attempts.values().filter(|one| !one.done).flat_map(Attempt::devices).collect();
-        ours.extend(self.just_freed.keys());
-        self.just_freed.retain(|_, at| at.elapsed() < LINGERS);
-        self.recent.retain(|_, at| at.elapsed() < 6 * LINGERS);
-        for input in self.census.compare(&found, &ours) {
-            self.news.push(input);
-        }
-        self.nodes = by_name(found);
-        self.end_strays(&jobs);
-        if was_silent {
-            // What could not be seen was no waiting of Slurm's.
-            for attempt in self.attempts.values_mut() {
-                attempt.waits_anew();
-            }
-        }
-        let ids: Vec<u64> = self.attempts.values().filter_map(Attempt::job).collect();
-        self.absorb(&ids, &jobs);
-        self.board.looked(began.elapsed(), self.nodes.len());
-        self.glance.done(began.elapsed(), true);
-    }
-
-    /// Looks at jobs that are about to change.
-    fn glance(&mut self) {
-        let restless = self.attempts.values().filter(|one| one.is_restless());
-        let ids: Vec<u64> = restless.filter_map(Attempt::job).collect();
-        self.look_at(&ids);
-    }
-
-    fn look_at(&mut self, ids: &[u64]) {
-        if ids.is_empty() {
-            return;
-        }
-        let began = Instant::now();
-        self.board.asks();
-        match self.engine.look(ids) {
-            Ok(jobs) => {
-                self.board.answered();
-                self.glance.done(began.elapsed(), true);
-                self.absorb(ids, &jobs);
-            }
-            Err(trouble) => {
-                self.board.silent(trouble.words());
-                self.glance.done(began.elapsed(), false);
-            }
-        }
-    }
-
-    /// What Slurm says of these jobs. Those it does not mention it does not know.
-    fn absorb(&mut self, asked: &[u64], jobs: &[Job]) {
-        let asked: BTreeSet<u64> = asked.iter().copied().collect();
-        let mut rows: BTreeMap<u64, Vec<&Job>> = BTreeMap::new();
-        for job in jobs {
-            let leader = if job.whole > 0 { job.whole } else { job.id };
-            if asked.contains(&leader) {
-                rows.entry(leader).or_default().push(job);
-            }
-        }
-        let mut changed = vec![];
-        for attempt in self.attempts.values_mut() {
-            let State::InSlurm { job, rows: known, missing, .. } = &mut attempt.state else { continue };
-            if !asked.contains(job) {
-                continue;
-            }
-            let is_new = match rows.get(job) {
-                Some(now) => {
-                    *missing = 0;
-                    known.update(now)
-                }
-                None => {
-                    *missing += 1;
-                    true
-                }
-            };
-            if is_new || !attempt.is_settled() {
-                changed.push(attempt.id);
-            }
-        }
-        for id in changed {
-            self.advance(id);
-        }
-    }
-
-    /// The job under the tag of an attempt, if there was one at this time or later. One list answers for all that may
-    /// have come about before it was made.
-    fn found_since(&mut self, id: AllocationId, not_before: Instant) -> Result<Option<u64>, Trouble> {
-        if self.listed.as_ref().is_none_or(|(at, _)| *at < not_before) {
-            let at = Instant::now();
-            let jobs = self.engine.jobs()?;
-            self.listed = Some((at, self.tagged(&jobs)));
-        }
-        Ok(self.listed.as_ref().and_then(|(_, tagged)| tagged.get(&id).copied()))
-    }
-
-    /// Jobs under our tag that nobody desires: the number of a first part by attempt.
-    fn tagged(&self, jobs: &[Job]) -> BTreeMap<AllocationId, u64> {
-        let prefix = format!("{}:", self.setup.tag);
-        let tagged = |job: &Job| {
-            let id = allocation_of(job.comment.strip_prefix(&prefix)?)?;
-            Some((id, if job.whole > 0 { job.whole } else { job.id }))
-        };
-        let mut all = BTreeMap::new();
-        for (id, job) in jobs.iter().filter_map(tagged) {
-            // Should there be two after all, the first is the one that began.
-            let first = all.entry(id).or_insert(job);
-            *first = (*first).min(job);
-        }
-        all
-    }
-
-    /// Ends jobs under our tag that belong to nothing we know: they came about after we had given up on them.
-    fn end_strays(&mut self, jobs: &[Job]) {
-        let prefix = format!("{}:", self.setup.tag);
-        for job in jobs {
-            // Most are somebody else's: that is seen first.
-            let Some(name) = job.comment.strip_prefix(&prefix) else { continue };
-            if sight(std::slice::from_ref(job)) == Sight::Over {
-                continue;
-            }
-            let Some(id) = allocation_of(name) else { continue };
-            let leader = if job.whole > 0 { job.whole } else { job.id };
-            let is_ours = match self.attempts.get(&id) {
-                Some(attempt) => match attempt.state {
-                    State::InSlurm { job, .. } => job == leader,
-                    State::Wanted { .. } => true, // found by its tag before it is submitted again
-                    State::Over => false,
-                },
-                None => self.found.contains_key(&id), // nobody has asked about it yet
-            };
-            if !is_ours && !self.recent.contains_key(&leader) {
-                tracing::warn!(
-                    job = leader,
-                    attempt = allocation_name(id),
-                    "a job that nobody desires is ended"
-                );
-                let _ = self.engine.cancel(leader);
-            }
-        }
-    }
-
     fn tell(&self, input: Input) {
         self.news.push(input);
     }
+}
+
+/// The number of the first part of a job of several parts, and of the job itself otherwise.
+fn leader(job: &Job) -> u64 {
+    if job.whole > 0 { job.whole } else { job.id }
 }
 
 fn by_name(found: Vec<Found>) -> BTreeMap<String, Found> {

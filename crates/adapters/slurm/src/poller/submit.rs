@@ -4,25 +4,26 @@
 //! without a number looks for the tag before asking again, and not before a submission that was under way has arrived.
 //! Never: submits what it cannot describe.
 
-use super::Keeper;
+use super::Poller;
 use crate::attempt::{Rows, State};
 use crate::engine::Trouble;
 use crate::layout::{Layout, Spot};
 use crate::script::Making;
 use crate::submission::{self, Submission};
+use crate::tag;
 use consort_agent::crash;
 use consort_agent::launch::{Known, allocation_name};
 use consort_types::*;
 use std::time::{Duration, Instant};
 
 /// How soon a submission is tried again that nobody answered.
-const AGAIN: Duration = Duration::from_secs(1);
+pub(super) const AGAIN: Duration = Duration::from_secs(1);
 /// How long one may still be under way of which nobody knows whether it arrived.
 const UNCLEAR: Duration = Duration::from_secs(12);
 /// What Slurm's own time limit is longer than the job's, so that ours is the one that counts.
 const LATER: u64 = 120;
 
-impl Keeper {
+impl Poller {
     /// Makes the job, or finds it.
     pub(super) fn submit(&mut self, id: AllocationId) {
         let Some(&State::Wanted { search, not_before }) = self.attempts.get(&id).map(|one| &one.state) else {
@@ -76,7 +77,8 @@ impl Keeper {
         }
     }
 
-    fn later(&mut self, id: AllocationId, wait: Duration) {
+    /// It may be there already, which cannot be told now.
+    pub(super) fn later(&mut self, id: AllocationId, wait: Duration) {
         if let Some(attempt) = self.attempts.get_mut(&id) {
             attempt.state = State::Wanted { not_before: Instant::now() + wait, search: true };
         }
@@ -124,12 +126,13 @@ impl Keeper {
         };
         let written = self.folder.write(&making);
         let text = written.map_err(|error| format!("what nodes need cannot be written: {error}"))?;
-        self.folder.intend(id).map_err(|error| format!("the intent cannot be written: {error}"))?;
+        let intended = self.folder.intend(id);
+        let secret = intended.map_err(|error| format!("the intent cannot be written: {error}"))?;
         let limit = known.spec.time_limit.map(|limit| limit.0.max(0) as u64 / 1_000_000_000);
         let grace = known.work.grace.span.0.max(0) as u64 / 1_000_000_000;
         Ok(Submission {
             name: submission::name(&known.spec.name),
-            tag: format!("{}:{}", self.setup.tag, allocation_name(id)),
+            tag: tag::write(&self.setup.tag, id, &secret),
             partition: self.setup.reading.partition.clone(),
             account: self.setup.terms.account.clone(),
             qos: self.setup.terms.qos.clone(),
@@ -142,9 +145,10 @@ impl Keeper {
         })
     }
 
-    /// How its workers are asked to go.
-    pub(super) fn grace(&mut self, id: AllocationId) -> Grace {
-        let known = Known::or_find(&mut self.known, &*self.setup.works, id.ask.job);
+    /// How its workers are asked to go. Not kept: of what is left of an earlier life, the same number may soon be given to
+    /// another job.
+    pub(super) fn grace(&self, id: AllocationId) -> Grace {
+        let known = Known::find(&*self.setup.works, id.ask.job);
         known.map_or_else(|_| Grace::default(), |known| known.work.grace.clone())
     }
 }

@@ -2,11 +2,13 @@
 //!
 //! For: starts, stops, crashes and news all end in the same few lines.
 //! Promises: may be called at any time; does nothing that was done already.
-//! Never: reports an ending while a worker may still run.
+//! Never: reports an ending that another attempt may follow while a worker may still run. A record alone is not believed
+//! so far, because the work can write one itself: Slurm has to show that the job is over. Success needs no such proof, as
+//! no attempt follows it; what still runs then is ended as a stray.
 
-use super::Keeper;
-use crate::attempt::{Attempt, Leaving, Rows, Sight, State, speaker};
-use crate::ended::{LastWord, Teller, judge};
+use super::{LINGERS, Poller, submit};
+use crate::attempt::{Leaving, Rows, Sight, State, speaker};
+use crate::ended::{LastWord, NO_RECORD, Record, Teller, is_unexplained, judge};
 use crate::engine::Trouble;
 use crate::shapes::Job;
 use consort_agent::words;
@@ -18,10 +20,12 @@ use std::time::{Duration, Instant};
 const MISSING: u32 = 2;
 /// How long a reason may stand that will not go away by itself; Slurm's first ones are often premature.
 const HOPELESS: Duration = Duration::from_secs(10);
+/// So many losses without a reason, one after the other, are a failure.
+const LOSSES: u32 = 3;
 /// How often Slurm is told again to end what does not end.
 const AGAIN: Duration = Duration::from_secs(5);
 
-impl Keeper {
+impl Poller {
     /// Looks at an attempt and does the next thing.
     pub(super) fn advance(&mut self, id: AllocationId) {
         let Some(attempt) = self.attempts.get(&id) else { return };
@@ -63,7 +67,10 @@ impl Keeper {
                         None => State::Over,
                     };
                 }
-                Err(trouble) => self.board.silent(trouble.words()),
+                Err(trouble) => {
+                    self.board.silent(trouble.words());
+                    self.later(id, submit::AGAIN);
+                }
             }
             return;
         }
@@ -75,11 +82,19 @@ impl Keeper {
         let Some(attempt) = self.attempts.get_mut(&id) else { return };
         let State::InSlurm { job, since, rows, missing } = &attempt.state else { return };
         let (job, since) = (*job, *since);
-        // All workers are gone, and the script has nothing left to do: whoever gets the devices next may already wait for
-        // them in Slurm, which lets nobody in before they are free.
-        if self.folder.record(id).is_some() {
-            self.recent.insert(job, Instant::now());
-            return self.finish(id, Some(LastWord { job, state: String::new(), code: 0, restarts: 0 }));
+        match self.folder.record(id) {
+            // The script has nothing left to do: whoever gets the devices next may already wait for them in Slurm, which
+            // lets nobody in before they are free.
+            Some(record) if record.is_success() => {
+                self.recent.insert(job, Instant::now());
+                return self.finish(id, Some(LastWord { job, state: String::new(), code: 0, restarts: 0 }));
+            }
+            // Its script ends with this, so that the next look tells.
+            Some(_) if attempt.recorded.is_none() => {
+                attempt.recorded = Some(Instant::now());
+                self.glance.hurry();
+            }
+            _ => {}
         }
         if *missing >= MISSING {
             let last = LastWord { job, state: String::new(), code: 0, restarts: 0 };
@@ -89,13 +104,11 @@ impl Keeper {
         self.board.tell(id, Some(shown(job, &row)));
         match now {
             Sight::Over => {
-                let last = LastWord {
-                    job,
-                    state: row.state.iter().find(|word| *word != "COMPLETING").cloned().unwrap_or_default(),
-                    code: row.code(),
-                    restarts: row.restarts,
-                };
-                self.finish(id, Some(last));
+                // Where it went on after its record and was ended by us for that, the record counts.
+                let was_ours = attempt.recorded.is_some() && attempt.leaving.is_some();
+                let word = row.state.iter().find(|word| *word != "COMPLETING" && !was_ours);
+                let state = word.cloned().unwrap_or_default();
+                self.finish(id, Some(LastWord { job, state, code: row.code(), restarts: row.restarts }));
             }
             // Slurm began it and put it back into its queue: an attempt of ours runs once.
             _ if row.restarts > 0 => self.take_back(id, None),
@@ -108,7 +121,14 @@ impl Keeper {
                     self.take_back(id, Some(words));
                 }
             }
-            Sight::Up => self.has_started(id),
+            Sight::Up => {
+                let goes_on = attempt.recorded.is_some_and(|at| at.elapsed() > LINGERS);
+                self.has_started(id);
+                if goes_on {
+                    tracing::debug!(job, "it says that it ended, and goes on: it is ended");
+                    self.take_back(id, None);
+                }
+            }
         }
     }
 
@@ -203,23 +223,50 @@ impl Keeper {
         let attempt = &self.attempts[&id];
         if attempt.forgotten {
             self.attempts.remove(&id);
-            self.folder.remove(id);
+            self.trash.insert(id);
             return;
         }
-        let input = self.ending(attempt, last);
+        let left_no_record = last.as_ref().is_some_and(|last| last.code == NO_RECORD);
+        let (told_started, gone_is_desired) = (attempt.told_started, attempt.gone_is_desired);
+        let input = self.ending(id, last);
         tracing::debug!(attempt = consort_agent::launch::allocation_name(id), ?input, "over");
         if let Input::Ended { .. } = input
-            && !attempt.told_started
-            && !attempt.gone_is_desired
-            && self.folder.begun(id)
+            && !told_started
+            && !gone_is_desired
+            && (self.folder.begun(id) || left_no_record)
         {
             self.tell(Input::Started(id));
         }
         self.tell(input);
     }
 
-    fn ending(&self, attempt: &Attempt, last: Option<LastWord>) -> Input {
-        let id = attempt.id;
+    /// The outcome of an attempt. Losses that Slurm does not explain are nobody's fault, but not without end: a job that
+    /// kills the script around its worker would otherwise run again and again.
+    fn outcome(
+        &mut self,
+        id: AllocationId,
+        last: &LastWord,
+        record: Option<&Record>,
+        was_told: bool,
+    ) -> (Outcome, Option<String>) {
+        let (outcome, why) = judge(last, record, was_told);
+        if was_told || !is_unexplained(last, record) {
+            self.unexplained.remove(&id.ask);
+            return (outcome, why);
+        }
+        let times = self.unexplained.entry(id.ask).or_default();
+        *times += 1;
+        if *times < LOSSES {
+            return (outcome, why);
+        }
+        self.unexplained.remove(&id.ask);
+        let code = record.map_or(last.code, |record| record.code).max(1);
+        let why = why.unwrap_or_default();
+        (Outcome::Failed { code, cause: Cause::Exit }, Some(format!("{why}, {LOSSES} times in a row")))
+    }
+
+    fn ending(&mut self, id: AllocationId, last: Option<LastWord>) -> Input {
+        let attempt = &self.attempts[&id];
         let mut record = self.folder.record(id);
         if record.is_none() {
             self.folder.look_closely(id);
@@ -227,7 +274,7 @@ impl Keeper {
         }
         // Told to go by us or by a daemon before us.
         let was_told = attempt.gone_is_desired || self.folder.stopped(id);
-        let done = record.as_ref().is_some_and(|record| record.code == 0);
+        let done = record.as_ref().is_some_and(Record::is_success);
         let refused = attempt.refused.as_ref().filter(|_| !attempt.told_started && !done);
         if let Some(words) = refused
             && !attempt.gone_is_desired
@@ -235,21 +282,15 @@ impl Keeper {
             return Input::StartRefused { allocation: id, why: printable(words) };
         }
         let Some(last) = last else { return Input::over(id, Outcome::Stopped) };
-        let (outcome, why) = judge(&last, record.as_ref(), was_told);
+        let told_started = attempt.told_started;
+        let (outcome, why) = self.outcome(id, &last, record.as_ref(), was_told);
         let said = || self.folder.said(id).map_or(String::new(), |line| format!(" ({line})"));
-        if let Some(record) = record
-            .as_ref()
-            .filter(|record| record.teller == Teller::Srun && why.is_none() && record.code != 0)
-            && outcome != Outcome::Stopped
-        {
-            let why = format!("srun ended with status {}{}", record.code, said());
-            return Input::Ended { allocation: id, outcome, why: Some(Arc::from(printable(&why))) };
-        }
+        let by_srun = record.as_ref().is_some_and(|record| record.teller == Teller::Srun && record.code != 0);
         let not_run = matches!(outcome, Outcome::Failed { cause: Cause::NotRun, .. });
-        let why = why.map(|why| if not_run { format!("{why}{}", said()) } else { why });
+        let why = why.map(|why| if not_run || by_srun { format!("{why}{}", said()) } else { why });
+        let not_run = not_run || (by_srun && outcome == Outcome::Stopped);
         // Slurm keeps a record of what it would not have, under our tag: that is no ending of anything.
-        if let Some(why) = why.as_ref().filter(|_| not_run && !attempt.told_started && !self.folder.begun(id))
-        {
+        if let Some(why) = why.as_ref().filter(|_| not_run && !told_started && !self.folder.begun(id)) {
             return Input::StartRefused { allocation: id, why: printable(why) };
         }
         Input::Ended { allocation: id, outcome, why: why.map(|why| Arc::from(printable(&why))) }
