@@ -8,6 +8,7 @@
 use super::crash::script;
 use super::daemon::{House, PATIENCE, client};
 use super::kills::{self, Dice, Kills};
+use consort_api::Client;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -97,7 +98,8 @@ fn jobs_that_attack_their_slots_harm_only_themselves() {
         for number in 0..2 {
             scope.spawn(move || submit(number, ground, config, accepted, enough.0));
         }
-        let watcher = scope.spawn(|| watch(config, over.0));
+        let socket = format!("unix:{}", house.data().join("api/socket").display());
+        let watcher = scope.spawn(move || watch(&socket, over.0));
         let mut dice = Dice(41);
         for kill in 0..KILLS {
             killed.add(kills::one_life(&mut house, &mut dice, live));
@@ -184,13 +186,13 @@ fn submit(number: usize, ground: &Ground, config: &Path, accepted: &Accepted, en
     }
 }
 
-/// Asks for the status again and again; how long each answer took.
-fn watch(config: &Path, over: &AtomicBool) -> Vec<Duration> {
+/// Asks for the status again and again, as a command of the owner does; how long each answer took.
+fn watch(socket: &str, over: &AtomicBool) -> Vec<Duration> {
     let mut answers = vec![];
     while !over.load(Ordering::Relaxed) {
         let began = Instant::now();
         // A request that is cut off by a kill has no answer.
-        if client(config).is_some_and(|client| client.status().is_ok()) {
+        if Client::new(socket, None).status().is_ok() {
             answers.push(began.elapsed());
         }
         std::thread::sleep(Duration::from_millis(2));
