@@ -207,9 +207,14 @@ impl Client {
         Events::open(self.clone(), from)
     }
 
-    /// How the server is.
+    /// How the server is, without the hash of its state.
     pub fn status(&self) -> Result<Status> {
         self.look("/v1/status")
+    }
+
+    /// How the server is, with the hash of its state, which takes the longer the more jobs there are.
+    pub fn status_with_hash(&self) -> Result<Status> {
+        self.look("/v1/status?state_hash=true")
     }
 
     /// Asks the server to go.

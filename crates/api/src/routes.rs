@@ -250,7 +250,11 @@ pub const ALL: &[Route] = &[
             Content::Events(many::<EventLine>),
         )
     },
-    get("/v1/status", "Say how the server is", Content::Json(one::<Status>)),
+    Route {
+        parameters: &[flag("state_hash", "add the hash of the state; takes a pass over all jobs")],
+        statuses: &[200, 400, 401, 503],
+        ..get("/v1/status", "Say how the server is", Content::Json(one::<Status>))
+    },
     Route {
         method: Method::Post,
         body: Some(Content::Json(one::<Shutdown>)),

@@ -1,10 +1,10 @@
-//! The API, served. Translation only: requests become letters to the loop, looks become shapes.
+//! The API, served. Translation only: requests become letters to the loop, questions go to the replica.
 //!
 //! For: the command line, other programs, Prometheus.
 //! Promises: everything under `/v1` needs the token, or a connection over the Unix socket of the owner. Nothing is served
 //! to whoever believes to speak to another host. What changes something is answered once it is on disk. Nobody who is
 //! slow, or has no token, keeps out the owner.
-//! Never: decides, and never touches the scheduler but through the loop.
+//! Never: decides. What changes something goes through the loop; reading never disturbs it.
 //!
 //! | read | for |
 //! |---|---|
@@ -34,12 +34,13 @@ use crate::feed::Feed;
 use crate::journal::Shelf;
 use crate::mail::{Accepted, Letter, Mailbox};
 use crate::meters::Meters;
+use crate::replica::Replica;
 use crate::site::Site;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::routing::{get, post, put};
 use consort_api::shapes::Workers;
-use consort_sched::Scheduler;
+use consort_sched::Reading;
 use consort_types::{AllocationId, Input, Time, Work};
 use std::sync::{Arc, Mutex};
 use tokio::sync::{oneshot, watch};
@@ -51,6 +52,8 @@ pub const LARGEST: usize = 4 << 20;
 pub struct Desk {
     /// To the loop.
     pub mailbox: Mailbox,
+    /// The state, for reading.
+    pub replica: Replica,
     /// What happened.
     pub feed: Arc<Feed>,
     /// What is counted.
@@ -87,15 +90,15 @@ pub struct About {
 }
 
 impl Desk {
-    /// Looks at the scheduler between two batches.
+    /// Asks about the state, as of the last batch that is on disk.
     pub async fn look<T: Send + 'static>(
         &self,
-        look: impl FnOnce(&Scheduler, Time) -> T + Send + 'static,
+        look: impl FnOnce(&Reading<'_>, Time) -> T + Send + 'static,
     ) -> Result<T, Trouble> {
         let (sender, receiver) = oneshot::channel();
-        let look = Box::new(move |scheduler: &Scheduler, now: Time| drop(sender.send(look(scheduler, now))));
-        self.mailbox.send(Letter::Look(look)).map_err(|_| Trouble::busy())?;
-        receiver.await.map_err(|_| if self.meters.is_full() { Trouble::full() } else { Trouble::busy() })
+        let look = Box::new(move |reading: &Reading<'_>, now: Time| drop(sender.send(look(reading, now))));
+        self.replica.look(look).map_err(|_| Trouble::busy())?;
+        receiver.await.map_err(|_| Trouble::busy())
     }
 
     /// What the world says of an attempt, for those who look: cheap enough to be asked by the loop.

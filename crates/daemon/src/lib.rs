@@ -29,6 +29,7 @@ pub mod introduce;
 pub mod journal;
 pub mod mail;
 pub mod meters;
+pub mod replica;
 pub mod rows;
 pub mod run;
 pub mod serve;

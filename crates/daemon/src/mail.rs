@@ -1,12 +1,11 @@
 //! Letters to the loop. Whoever wants something of the scheduler writes one; nobody else touches it.
 
-use consort_sched::Scheduler;
-use consort_types::{Input, JobId, Refusal, Time, Work};
-use std::cell::Cell;
+use consort_types::{Input, JobId, Refusal, Work};
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
 /// Letters that may lie there unread.
@@ -24,9 +23,6 @@ pub struct Accepted {
     pub position: u64,
 }
 
-/// A look at the scheduler between two batches.
-pub type Look = Box<dyn FnOnce(&Scheduler, Time) + Send>;
-
 /// Something for the loop.
 pub enum Letter {
     /// A request. Answered once it is on disk; an answer that never comes means "not now".
@@ -38,8 +34,6 @@ pub enum Letter {
         /// Where the answer goes.
         answer: oneshot::Sender<Answer>,
     },
-    /// Somebody wants to look.
-    Look(Look),
     /// Somebody waits for the end of a job.
     Wait {
         /// Which.
@@ -60,16 +54,18 @@ pub struct NotNow;
 /// The one who writes.
 #[derive(Clone)]
 pub struct Mailbox {
-    letters: SyncSender<Letter>,
+    letters: SyncSender<(Instant, Letter)>,
     /// Whether a letter with news is already there.
     news: Arc<AtomicBool>,
 }
 
 /// The one who reads.
 pub struct Letters {
-    letters: Receiver<Letter>,
+    letters: Receiver<(Instant, Letter)>,
     news: Arc<AtomicBool>,
     remembered: Cell<bool>,
+    /// How long requests lay there before they were read.
+    waits: RefCell<Vec<Duration>>,
 }
 
 /// A mailbox and its reader.
@@ -78,19 +74,19 @@ pub fn mailbox() -> (Mailbox, Letters) {
     let news = Arc::new(AtomicBool::new(false));
     (
         Mailbox { letters: sender, news: news.clone() },
-        Letters { letters: receiver, news, remembered: Cell::new(false) },
+        Letters { letters: receiver, news, remembered: Cell::new(false), waits: RefCell::default() },
     )
 }
 
 impl Mailbox {
     /// Puts a letter in.
     pub fn send(&self, letter: Letter) -> Result<(), NotNow> {
-        self.letters.try_send(letter).map_err(|_| NotNow)
+        self.letters.try_send((Instant::now(), letter)).map_err(|_| NotNow)
     }
 
     /// Asks the loop to go, and waits for room in the mailbox if need be.
     pub fn stop(&self) {
-        let _ = self.letters.send(Letter::Stop); // nobody reads: then it is gone already
+        let _ = self.letters.send((Instant::now(), Letter::Stop)); // nobody reads: then it is gone already
     }
 
     /// The world has something to say. Saying it twice before it was read is saying it once.
@@ -99,7 +95,7 @@ impl Mailbox {
             return;
         }
         // The loop wakes up now and then anyway; a full mailbox means that it is awake.
-        if let Err(TrySendError::Full(_)) = self.letters.try_send(Letter::News) {
+        if let Err(TrySendError::Full(_)) = self.letters.try_send((Instant::now(), Letter::News)) {
             self.news.store(false, Ordering::Release);
         }
     }
@@ -111,16 +107,20 @@ impl Letters {
         if self.remembered.take() {
             return Ok(Letter::News);
         }
-        let letter = self.letters.recv_timeout(wait)?;
-        self.read(&letter);
+        let (sent, letter) = self.letters.recv_timeout(wait)?;
+        self.read(sent, &letter);
         Ok(letter)
     }
 
     /// What else is there, up to so many.
     pub fn more(&self, most: usize) -> Vec<Letter> {
-        let letters: Vec<Letter> = self.letters.try_iter().take(most).collect();
-        letters.iter().for_each(|letter| self.read(letter));
-        letters
+        let letters = self.letters.try_iter().take(most);
+        letters.inspect(|(sent, letter)| self.read(*sent, letter)).map(|(_, letter)| letter).collect()
+    }
+
+    /// How long each request lay there that was read since the last call.
+    pub fn take_waits(&self) -> Vec<Duration> {
+        self.waits.take()
     }
 
     /// There was news that could not be heard yet.
@@ -128,9 +128,11 @@ impl Letters {
         self.remembered.set(true);
     }
 
-    fn read(&self, letter: &Letter) {
-        if matches!(letter, Letter::News) {
-            self.news.store(false, Ordering::Release);
+    fn read(&self, sent: Instant, letter: &Letter) {
+        match letter {
+            Letter::News => self.news.store(false, Ordering::Release),
+            Letter::Input { .. } => self.waits.borrow_mut().push(sent.elapsed()),
+            Letter::Wait { .. } | Letter::Stop => {}
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// Upper ends of the buckets, in seconds.
-const BUCKETS: [f64; 10] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5];
+const BUCKETS: [f64; 12] = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2.5];
 
 /// Counters that any thread may read.
 #[derive(Default)]
@@ -18,6 +18,7 @@ pub struct Meters {
     events: AtomicU64,
     plans: AtomicU64,
     plan_ns: AtomicU64,
+    waits: Histogram,
     commits: Histogram,
     answers: Histogram,
     streams: AtomicU64,
@@ -56,6 +57,8 @@ pub struct Gauges {
     pub waiting: u64,
     /// Jobs that hold devices.
     pub running: u64,
+    /// Jobs that have ended.
+    pub ended: u64,
     /// Devices there are, in use, and ill.
     pub devices: (u64, u64, u64),
     /// Events in the journal.
@@ -84,6 +87,11 @@ impl Meters {
     /// A request was refused.
     pub fn refused(&self) {
         self.refused.fetch_add(1, Relaxed);
+    }
+
+    /// Requests lay in the mailbox for so long before the loop took them up.
+    pub fn waits(&self, waits: &[Duration]) {
+        waits.iter().for_each(|&wait| self.waits.add(wait));
     }
 
     /// Plans were made.
@@ -149,6 +157,11 @@ impl Meters {
         put("counter", "consort_plans_total", "Plans made.", self.plans.load(Relaxed) as f64);
         let planning = self.plan_ns.load(Relaxed) as f64 / 1e9;
         put("counter", "consort_planning_seconds_total", "Time spent making plans.", planning);
+        self.waits.write(
+            &mut out,
+            "consort_loop_delay_seconds",
+            "From the arrival of a request to the batch that decides it.",
+        );
         self.commits.write(&mut out, "consort_commit_seconds", "From a batch to the disk's yes.");
         self.answers.write(&mut out, "consort_answer_seconds", "From a submission to its answer.");
         out

@@ -17,6 +17,7 @@ use crate::feed::Feed;
 use crate::journal::{Batch, Journal, NotCommitted, Submission, snapshot};
 use crate::mail::{Accepted, Answer, Letter, Letters};
 use crate::meters::Meters;
+use crate::replica::Replica;
 use consort_sched::{Ended, Held, Rollout, Scheduler, Watch};
 use consort_types::*;
 use std::collections::BTreeMap;
@@ -39,6 +40,7 @@ pub struct Run<W> {
     letters: Letters,
     feed: Arc<Feed>,
     meters: Arc<Meters>,
+    replica: Replica,
     waiting: BTreeMap<JobId, Vec<oneshot::Sender<()>>>,
     snapshots: Snapshots,
 }
@@ -88,11 +90,20 @@ impl<W: World> Run<W> {
         feed: Arc<Feed>,
         meters: Arc<Meters>,
         replayed: u64,
-    ) -> Self {
+    ) -> Result<Self, Fault> {
         let clock = Clock::start(scheduler.view().now());
         let snapshots = Snapshots::new(journal.last() - replayed);
+        let replica = Replica::start(scheduler.clone(), clock).map_err(|error| {
+            Fault::new(format!("no thread for readers: {error}"), "raise the limit on processes")
+        })?;
         let rollout = Rollout::new(scheduler, Held::new(world));
-        Run { rollout, journal, clock, letters, feed, meters, waiting: BTreeMap::new(), snapshots }
+        let waiting = BTreeMap::new();
+        Ok(Run { rollout, journal, clock, letters, feed, meters, replica, waiting, snapshots })
+    }
+
+    /// Where questions about the state go.
+    pub fn replica(&self) -> Replica {
+        self.replica.clone()
     }
 
     /// Runs until somebody says stop, or the disk breaks.
@@ -118,7 +129,7 @@ impl<W: World> Run<W> {
         let now = self.clock.now();
         let mut scribe = Scribe::default();
         let has_room = self.look_for_room();
-        let (mut answers, mut looks, mut waits, mut stop) = (vec![], vec![], vec![], false);
+        let (mut answers, mut waits, mut stop) = (vec![], vec![], false);
         for letter in letters {
             match letter {
                 // What only adds to the disk is refused, which a dropped answer says; what may free some is not.
@@ -132,7 +143,6 @@ impl<W: World> Run<W> {
                 Letter::Input { input, work, answer } => {
                     answers.push((answer, self.input(now, input, work, &mut scribe)));
                 }
-                Letter::Look(look) => looks.push(look),
                 Letter::Wait { job, answer } => waits.push((job, answer)),
                 Letter::News => {}
                 Letter::Stop => stop = true,
@@ -140,8 +150,10 @@ impl<W: World> Run<W> {
         }
         self.rollout.world.asked = false;
         self.rollout.settle(now, &mut scribe);
+        self.meters.waits(&self.letters.take_waits());
         self.meters.plans(scribe.plans, scribe.plan_time);
         self.commit(&scribe.batch)?;
+        self.replica.committed(std::mem::take(&mut scribe.batch.events));
         for (answer, result) in answers {
             let _ = answer.send(result); // a client that is gone needs no answer
         }
@@ -156,9 +168,6 @@ impl<W: World> Run<W> {
         // Not before the commit: the job may have ended in this very batch.
         for (job, answer) in waits {
             self.wait(job, answer);
-        }
-        for look in looks {
-            look(&self.rollout.scheduler, now);
         }
         self.snapshots.perhaps(&self.rollout.scheduler, self.journal.folder());
         Ok(stop)
@@ -235,8 +244,7 @@ impl<W: World> Run<W> {
         let mut news = false;
         while let Some(left) = until.checked_duration_since(Instant::now()) {
             match self.letters.next(left) {
-                Ok(Letter::Look(_) | Letter::Wait { .. } | Letter::Input { .. })
-                | Err(RecvTimeoutError::Timeout) => {}
+                Ok(Letter::Wait { .. } | Letter::Input { .. }) | Err(RecvTimeoutError::Timeout) => {}
                 Ok(Letter::News) => news = true,
                 Ok(Letter::Stop) | Err(RecvTimeoutError::Disconnected) => {
                     let what = "there is no room for the journal, and the last batch was not written";

@@ -148,11 +148,14 @@ where
         devices,
         notes: notes.clone(),
     };
+    let shelf = Arc::new(journal.shelf()?);
+    let run = Run::new(scheduler, world, journal, letters, feed.clone(), meters.clone(), replayed)?;
     let desk = Arc::new(Desk {
         mailbox: mailbox.clone(),
-        feed: feed.clone(),
-        meters: meters.clone(),
-        shelf: Arc::new(journal.shelf()?),
+        replica: run.replica(),
+        feed,
+        meters,
+        shelf,
         site,
         token,
         about: About {
@@ -166,7 +169,6 @@ where
         leaving: watch::Sender::new(false),
         asked_to_go: Mutex::new(Some(asked)),
     });
-    let run = Run::new(scheduler, world, journal, letters, feed, meters, replayed);
     let (gone, loop_gone) = oneshot::channel();
     let thread = std::thread::Builder::new().name("loop".into()).spawn(move || {
         let end = run.run();
@@ -267,7 +269,7 @@ async fn signals(desk: Arc<Desk>, host: Arc<dyn Host>) -> Workers {
         if !is_interrupt {
             return host.terminated();
         }
-        let running = desk.look(|scheduler, _| crate::rows::gauges(scheduler).running).await.unwrap_or(0);
+        let running = desk.look(|reading, _| crate::rows::gauges(reading).running).await.unwrap_or(0);
         let asked = host.clone();
         let question = tokio::task::spawn_blocking(move || asked.interrupted(running));
         tokio::select! {

@@ -60,6 +60,7 @@ fn the_end_of_a_job_is_not_told_before_it_is_on_disk() {
     mailbox.send(Letter::Wait { job, answer: ended }).expect("room");
     let feed = Arc::new(Feed::new(journal.last()));
     let run = Run::new(scheduler, Nowhere, journal, letters, feed, Arc::new(Meters::default()), 0);
+    let run = run.expect("a thread");
     assert!(run.run().is_err(), "a commit that fails ends the loop");
     assert!(answer.try_recv().is_err(), "the request was answered");
     assert!(end.try_recv().is_err(), "the end of the job was told");

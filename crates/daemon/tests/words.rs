@@ -55,17 +55,17 @@ fn of_what_was_stopped_and_waits_again() {
     let event = say(&mut scheduler, over(Outcome::Stopped, "node n3 is down"));
     assert_eq!(telling::line(9, &event, None).text, "job 1 stopped, attempt 1: node n3 is down");
     let reason = "needs 1 device, 0 free, 1 on nodes that take no new work; its last attempt was stopped: node n3 is down";
-    let (rows, _) = rows::living(&scheduler, Time::ZERO, &silent, &rows::Wanted::default(), 9);
+    let (rows, _) = rows::living(&scheduler.reading(), Time::ZERO, &silent, &rows::Wanted::default(), 9);
     assert_eq!(rows[0].reason, reason);
-    let shown = rows::detail(&scheduler, Time::ZERO, &silent, JobId(1)).expect("it lives");
+    let shown = rows::detail(&scheduler.reading(), Time::ZERO, &silent, JobId(1)).expect("it lives");
     assert_eq!((shown.job.reason.as_str(), shown.asks[0].reason.as_str()), (reason, reason));
-    let told = rows::explanation(&scheduler, Time::ZERO, &silent, JobId(1)).expect("it lives");
+    let told = rows::explanation(&scheduler.reading(), Time::ZERO, &silent, JobId(1)).expect("it lives");
     assert_eq!(told.sentences, [format!("Job 1 (train) {reason}.")]);
     assert_eq!(told.asks[0].reason, reason);
     // Once it is up again, nobody needs to hear of it any more.
     say(&mut scheduler, Input::Undrain(NodeId(0)));
     plan(&mut scheduler);
-    let (rows, _) = rows::living(&scheduler, Time::ZERO, &silent, &rows::Wanted::default(), 9);
+    let (rows, _) = rows::living(&scheduler.reading(), Time::ZERO, &silent, &rows::Wanted::default(), 9);
     assert_eq!(rows[0].reason, "is starting");
 }
 
@@ -86,20 +86,20 @@ fn of_what_has_ended() {
 #[test]
 fn nodes_tell_their_features_and_what_ails_them() {
     let mut scheduler = house();
-    assert_eq!(rows::nodes(&scheduler)[0].features, ["ib"]);
-    assert_eq!(rows::nodes(&scheduler)[0].note, "");
+    assert_eq!(rows::nodes(&scheduler.reading())[0].features, ["ib"]);
+    assert_eq!(rows::nodes(&scheduler.reading())[0].note, "");
     let ill = vec![Illness { device: 0, why: "drained in Slurm: bad fan".into() }];
     say(&mut scheduler, Input::DeviceHealth { node: NodeId(0), ill });
-    assert_eq!(rows::nodes(&scheduler)[0].note, "1 ill: drained in Slurm: bad fan");
+    assert_eq!(rows::nodes(&scheduler.reading())[0].note, "1 ill: drained in Slurm: bad fan");
 }
 
 /// What is told of the only job in a list, in full and as a sentence, when the world says this of its only attempt.
-fn told(scheduler: &Scheduler, words: &str) -> (String, Option<String>, String) {
+fn told(scheduler: &mut Scheduler, words: &str) -> (String, Option<String>, String) {
     let says = |id: AllocationId| (id.attempt == 1 && !words.is_empty()).then(|| words.to_string());
-    let (rows, _) = rows::living(scheduler, Time::ZERO, &says, &rows::Wanted::default(), 9);
-    let shown = rows::detail(scheduler, Time::ZERO, &says, JobId(1)).expect("it lives");
+    let (rows, _) = rows::living(&scheduler.reading(), Time::ZERO, &says, &rows::Wanted::default(), 9);
+    let shown = rows::detail(&scheduler.reading(), Time::ZERO, &says, JobId(1)).expect("it lives");
     assert_eq!(shown.job.reason, rows[0].reason);
-    let explained = rows::explanation(scheduler, Time::ZERO, &says, JobId(1)).expect("it lives");
+    let explained = rows::explanation(&scheduler.reading(), Time::ZERO, &says, JobId(1)).expect("it lives");
     (rows[0].reason.clone(), shown.asks[0].engine.clone(), explained.sentences.join(" "))
 }
 
@@ -107,24 +107,24 @@ fn told(scheduler: &Scheduler, words: &str) -> (String, Option<String>, String) 
 fn of_what_it_has_in_its_hands() {
     let mut scheduler = house();
     let pending = "Slurm job 12 is pending: jobs of others go first (Priority)";
-    let (listed, engine, explained) = told(&scheduler, pending);
+    let (listed, engine, explained) = told(&mut scheduler, pending);
     assert_eq!(listed, format!("is being started: {pending}"));
     assert_eq!(engine.as_deref(), Some(pending));
     assert_eq!(explained, format!("Job 1 (train) is being started: {pending}."));
-    let (listed, engine, explained) = told(&scheduler, "");
+    let (listed, engine, explained) = told(&mut scheduler, "");
     assert_eq!((listed.as_str(), engine), ("is starting", None));
     assert_eq!(explained, "Job 1 (train) is starting.");
 
     say(&mut scheduler, Input::Started(AllocationId { ask: AskId::whole(JobId(1)), attempt: 1 }));
-    let (listed, engine, explained) = told(&scheduler, "Slurm job 12 is running");
+    let (listed, engine, explained) = told(&mut scheduler, "Slurm job 12 is running");
     assert_eq!(listed, "runs on 1 device", "a list need not say it twice");
     assert_eq!(engine.as_deref(), Some("Slurm job 12 is running"));
     assert_eq!(explained, "Job 1 (train) runs on 1 device: Slurm job 12 is running.");
-    let (listed, ..) = told(&scheduler, "Slurm job 12 is suspended");
+    let (listed, ..) = told(&mut scheduler, "Slurm job 12 is suspended");
     assert_eq!(listed, "runs on 1 device: Slurm job 12 is suspended");
 
     say(&mut scheduler, Input::Cancel(JobId(1)));
-    let (listed, engine, explained) = told(&scheduler, "Slurm job 12 is completing");
+    let (listed, engine, explained) = told(&mut scheduler, "Slurm job 12 is completing");
     assert!(
         listed.starts_with("is ending: ") && listed.ends_with("; Slurm job 12 is completing"),
         "{listed}"
@@ -141,7 +141,7 @@ fn of_what_waits_it_is_not_asked() {
         assert_eq!(id.ask.job, JobId(1), "only one has been granted anything");
         None
     };
-    rows::living(&scheduler, Time::ZERO, &asked, &rows::Wanted::default(), 9);
-    rows::detail(&scheduler, Time::ZERO, &asked, JobId(2)).expect("it lives");
-    rows::explanation(&scheduler, Time::ZERO, &asked, JobId(2)).expect("it lives");
+    rows::living(&scheduler.reading(), Time::ZERO, &asked, &rows::Wanted::default(), 9);
+    rows::detail(&scheduler.reading(), Time::ZERO, &asked, JobId(2)).expect("it lives");
+    rows::explanation(&scheduler.reading(), Time::ZERO, &asked, JobId(2)).expect("it lives");
 }

@@ -1,20 +1,62 @@
 //! Fourth verb: the state becomes reasons.
 //!
-//! No second opinion: for an ask that waits, the policy itself is run once more on a scratch copy, and what it says
-//! about this ask is the answer. So an explanation cannot disagree with the decision.
+//! No second opinion: for an ask that waits, the policy itself is run once more, and what it says about this ask is the
+//! answer. So an explanation cannot disagree with the decision. Like planning, explaining changes no decision: the swarm
+//! compares plans with and without it.
 
 use crate::belief::length;
 use crate::check::domain;
 use crate::class::Class;
 use crate::draft::{Draft, room};
+use crate::free::Free;
+use crate::lines::Lines;
+use crate::policy::Policy;
 use crate::scheduler::Scheduler;
+use crate::state::State;
 use crate::state::cluster::Cluster;
 use crate::state::jobs::{AskState, Job, Last, Phase, said};
 use crate::view::{AskView, Doing, View};
 use consort_types::*;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// A scheduler for reading: what it knows, and why. Made by [`Scheduler::reading`].
+///
+/// Keeps the sorted queues from one question to the next, so that a question costs what a plan costs that starts nothing.
+pub struct Reading<'a> {
+    state: &'a State,
+    policy: &'a dyn Policy,
+    capabilities: Capabilities,
+    caches: RefCell<(&'a mut Free, &'a mut Lines)>,
+}
+
 impl Scheduler {
+    /// The same as [`Reading::explain`], on copies of the caches. For a single question.
+    pub fn explain(&self, now: Time, id: JobId) -> Option<Explanation> {
+        let (mut free, mut lines) = (self.free.clone(), self.lines.clone());
+        let caches = RefCell::new((&mut free, &mut lines));
+        let capabilities = self.capabilities;
+        Reading { state: &self.state, policy: &*self.policy, capabilities, caches }.explain(now, id)
+    }
+
+    /// For those who ask more than one question.
+    pub fn reading(&mut self) -> Reading<'_> {
+        let caches = RefCell::new((&mut self.free, &mut self.lines));
+        Reading { state: &self.state, policy: &*self.policy, capabilities: self.capabilities, caches }
+    }
+}
+
+impl<'a> Reading<'a> {
+    /// The read-only face of the state.
+    pub fn view(&self) -> View<'a> {
+        View::of(self.state)
+    }
+
+    /// A digest of the whole state; see [`Scheduler::state_hash`].
+    pub fn state_hash(&self) -> u64 {
+        self.state.digest()
+    }
+
     /// Why a living job is where it is; `None` when there is no such job alive. Asks of one stage that are in the
     /// same position and follow each other are told once; each that holds devices is told by itself.
     pub fn explain(&self, now: Time, id: JobId) -> Option<Explanation> {
@@ -74,8 +116,8 @@ impl Scheduler {
     }
 
     fn ask_the_policy(&self, now: Time, id: AskId) -> Reason {
-        let (mut free, mut lines) = (self.free.clone(), self.lines.clone());
-        let mut draft = Draft::new(&self.state, &mut free, &mut lines, self.capabilities, now, Some(id));
+        let (free, lines) = &mut *self.caches.borrow_mut();
+        let mut draft = Draft::new(self.state, free, lines, self.capabilities, now, Some(id));
         self.policy.fill(&mut draft);
         let starts = draft.starts(id);
         let (_, noted) = draft.finish();

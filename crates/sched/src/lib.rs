@@ -47,6 +47,7 @@ pub mod view;
 
 pub use class::{Class, ClassId};
 pub use draft::{Denied, Draft};
+pub use explain::Reading;
 pub use held::Held;
 pub use policy::{Pipeline, Policy, stock};
 pub use rollout::{Rollout, Watch};

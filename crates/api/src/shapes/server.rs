@@ -21,7 +21,7 @@ pub struct Status {
     /// Since when it is up.
     pub started: Moment,
     /// A hash of everything it knows, in hexadecimal.
-    pub state_hash: String,
+    pub state_hash: Option<String>,
     /// How many events its journal holds.
     pub position: u64,
     /// The policy that decides.

@@ -6,6 +6,7 @@
 mod daemon;
 mod load;
 mod past;
+mod readers;
 
 use crate::failure::Failure;
 use crate::numbers::decimal;
@@ -20,10 +21,11 @@ use std::time::Instant;
 /// What it is called.
 pub const NAME: &str = "live";
 /// What it is.
-pub const ABOUT: &str = "the daemon on this machine: start, submissions, whole lives, memory, followers";
+pub const ABOUT: &str =
+    "the daemon on this machine: start, submissions, whole lives, memory, followers, readers";
 /// Its cases.
-pub const CASES: [&str; 7] =
-    ["start-empty", "start-ended", "submit", "life", "memory-waiting", "memory-ended", "streams"];
+pub const CASES: [&str; 8] =
+    ["start-empty", "start-ended", "submit", "life", "memory-waiting", "memory-ended", "streams", "readers"];
 
 /// One figure of one case, and what it must hold.
 struct Figure {
@@ -104,6 +106,7 @@ fn one(case: &str) -> Result<Figures, Failure> {
         "memory-waiting" => memory_waiting(),
         "memory-ended" => memory_ended(),
         "streams" => streams(),
+        "readers" => readers(),
         _ => Err(crate::names::unknown("case of live", case, CASES)),
     }
 }
@@ -177,6 +180,20 @@ fn streams() -> Result<Figures, Failure> {
         most("streams", "submit_p99_ms", result.submitted.at(0.99), 100.0),
         told("streams", "submit_per_s", result.submitted.per_s()),
         told("streams", "events_each", result.events as f64),
+    ])
+}
+
+fn readers() -> Result<Figures, Failure> {
+    let daemon = Daemon::start(16)?;
+    daemon.occupy()?;
+    let found = readers::measure(&daemon, 50_000)?;
+    let (alone, beside) = (found.alone.at(0.99), found.beside.at(0.99));
+    Ok(vec![
+        told("readers", "reads_per_s", found.reads_per_s),
+        told("readers", "loop_delay_p99_ms_alone", found.delay_alone_ms),
+        most("readers", "loop_delay_p99_ms_growth", found.delay_beside_ms - found.delay_alone_ms, 5.0),
+        told("readers", "submit_p99_ms_alone", alone),
+        most("readers", "submit_p99_ratio", beside / alone, 2.0),
     ])
 }
 

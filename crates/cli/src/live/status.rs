@@ -23,7 +23,7 @@ pub struct Args {
 
 /// The command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let status = args.server.client()?.status()?;
+    let status = args.server.client()?.status_with_hash()?;
     if args.json {
         return print_json(&status);
     }
@@ -43,7 +43,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if let Some(socket) = &status.socket {
         text += &format!("socket      {}\n", one_line(socket));
     }
-    text += &format!("state hash  {}\n", one_line(&status.state_hash));
+    if let Some(hash) = &status.state_hash {
+        text += &format!("state hash  {}\n", one_line(hash));
+    }
     for note in &status.notes {
         text += &format!("note        {}\n", one_line(note));
     }

@@ -14,11 +14,11 @@ use std::sync::Arc;
 type Answer<T> = Result<Json<T>, Trouble>;
 
 pub(super) async fn nodes(State(desk): State<Arc<Desk>>) -> Answer<Vec<Node>> {
-    desk.look(|scheduler, _| rows::nodes(scheduler)).await.map(Json)
+    desk.look(|reading, _| rows::nodes(reading)).await.map(Json)
 }
 
 pub(super) async fn devices(State(desk): State<Arc<Desk>>) -> Answer<Vec<Device>> {
-    let mut devices = desk.look(|scheduler, _| rows::devices(scheduler)).await?;
+    let mut devices = desk.look(|reading, _| rows::devices(reading)).await?;
     for device in &mut devices {
         let reading = desk.site.reading(&device.node, device.index);
         device.uuid = reading.uuid;
@@ -31,21 +31,21 @@ pub(super) async fn devices(State(desk): State<Arc<Desk>>) -> Answer<Vec<Device>
 }
 
 pub(super) async fn queues(State(desk): State<Arc<Desk>>) -> Answer<Vec<Queue>> {
-    desk.look(|scheduler, _| rows::queues(scheduler)).await.map(Json)
+    desk.look(|reading, _| rows::queues(reading)).await.map(Json)
 }
 
 pub(super) async fn tenants(State(desk): State<Arc<Desk>>) -> Answer<Vec<Tenant>> {
-    desk.look(|scheduler, _| rows::tenants(scheduler)).await.map(Json)
+    desk.look(|reading, _| rows::tenants(reading)).await.map(Json)
 }
 
 async fn tend(desk: Arc<Desk>, name: String, input: fn(NodeId) -> Input) -> Answer<Node> {
     let wanted = name.clone();
-    let found = desk.look(move |scheduler, _| scheduler.view().node(&wanted)).await?;
+    let found = desk.look(move |reading, _| reading.view().node(&wanted)).await?;
     let id = found.ok_or_else(|| {
         Trouble::not_there(format!("there is no node {name}; `consort nodes` lists those there are"))
     })?;
     desk.put(input(id), None).await?;
-    let nodes = desk.look(|scheduler, _| rows::nodes(scheduler)).await?;
+    let nodes = desk.look(|reading, _| rows::nodes(reading)).await?;
     let node = nodes.into_iter().find(|node| node.name == name);
     node.map(Json).ok_or_else(Trouble::busy)
 }
@@ -72,7 +72,7 @@ pub(super) async fn set_queue(
     let change: QueueChange = parsed(&body)?;
     let (priority, strict, tenants) = (change.priority, change.strict, change.tenants);
     desk.put(Input::SetQueue(QueueSpec { name: name.clone(), priority, strict, tenants }), None).await?;
-    let all = desk.look(|scheduler, _| rows::queues(scheduler)).await?;
+    let all = desk.look(|reading, _| rows::queues(reading)).await?;
     all.into_iter().find(|queue| queue.name == name).map(Json).ok_or_else(Trouble::busy)
 }
 
@@ -89,6 +89,6 @@ pub(super) async fn set_tenant(
     };
     let quotas = change.quotas.into_iter().map(quota).collect();
     desk.put(Input::SetTenant(TenantSpec { name: name.clone(), quotas }), None).await?;
-    let all = desk.look(|scheduler, _| rows::tenants(scheduler)).await?;
+    let all = desk.look(|reading, _| rows::tenants(reading)).await?;
     all.into_iter().find(|tenant| tenant.name == name).map(Json).ok_or_else(Trouble::busy)
 }

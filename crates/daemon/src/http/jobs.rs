@@ -10,6 +10,7 @@ use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use consort_api::shapes::{Explanation, Job, JobDetail, State as JobState, Submitted};
 use consort_api::{Moment, routes};
+use consort_sched::Reading;
 use consort_types::file::job as job_file;
 use consort_types::{Command, Input, JobId, Span, Total, Work};
 use serde::Deserialize;
@@ -82,27 +83,36 @@ pub(super) async fn list(State(desk): State<Arc<Desk>>, Asked(listing): Asked<Li
     let (tenant, queue, name) = (listing.tenant.clone(), listing.queue.clone(), listing.name.clone());
     let wanted = Wanted { before, states: states.clone(), tenant, queue, name };
     let words = desk.words();
-    let (mut rows, mut more) =
-        desk.look(move |scheduler, now| rows::living(scheduler, now, &words, &wanted, limit)).await?;
+    let more_header =
+        |more: bool| (HeaderName::from_static(routes::MORE), if more { "true" } else { "false" });
     let ended_wanted = flag(&listing.all) || states.iter().any(|state| state.has_ended());
-    if ended_wanted {
-        let filter = Filter {
-            before,
-            states: states.iter().map(|state| state.word().to_string()).collect(),
-            tenant: listing.tenant,
-            queue: listing.queue,
-            name: listing.name,
+    if !ended_wanted {
+        let look = move |reading: &Reading<'_>, now| {
+            let (mut rows, more) = rows::living(reading, now, &words, &wanted, limit);
+            rows.reverse();
+            (serde_json::to_vec(&rows).expect("plain data"), more)
         };
-        let ended = desk.read(move |shelf| shelf.history(&filter, limit + 1)).await?;
-        rows.extend(ended.iter().map(Record::row));
-        rows.sort_unstable_by_key(|row| std::cmp::Reverse(row.id));
-        rows.dedup_by_key(|row| row.id); // one may have ended between the two looks
-        more |= rows.len() > limit;
-        rows.truncate(limit);
+        let (body, more) = desk.look(look).await?;
+        let json = (header::CONTENT_TYPE, "application/json");
+        return Ok(([more_header(more)], [json], body).into_response());
     }
+    let (mut rows, mut more) =
+        desk.look(move |reading, now| rows::living(reading, now, &words, &wanted, limit)).await?;
+    let filter = Filter {
+        before,
+        states: states.iter().map(|state| state.word().to_string()).collect(),
+        tenant: listing.tenant,
+        queue: listing.queue,
+        name: listing.name,
+    };
+    let ended = desk.read(move |shelf| shelf.history(&filter, limit + 1)).await?;
+    rows.extend(ended.iter().map(Record::row));
+    rows.sort_unstable_by_key(|row| std::cmp::Reverse(row.id));
+    rows.dedup_by_key(|row| row.id); // one may have ended between the two looks
+    more |= rows.len() > limit;
+    rows.truncate(limit);
     rows.reverse();
-    let header = (HeaderName::from_static(routes::MORE), if more { "true" } else { "false" });
-    Ok(([header], Json(rows)).into_response())
+    Ok(([more_header(more)], Json(rows)).into_response())
 }
 
 fn states(text: Option<&str>) -> Answer<Vec<JobState>> {
@@ -118,9 +128,9 @@ fn states(text: Option<&str>) -> Answer<Vec<JobState>> {
 async fn row(desk: &Arc<Desk>, id: JobId) -> Answer<Job> {
     let words = desk.words();
     let living = desk
-        .look(move |scheduler, now| {
-            let job = scheduler.view().job(id)?;
-            Some(rows::row(scheduler, now, &words, &job, &mut rows::Reasons::default()))
+        .look(move |reading, now| {
+            let job = reading.view().job(id)?;
+            Some(rows::row(reading, now, &words, &job, &mut rows::Reasons::default()))
         })
         .await?;
     match living {
@@ -134,7 +144,7 @@ async fn row(desk: &Arc<Desk>, id: JobId) -> Answer<Job> {
 pub(super) async fn show(State(desk): State<Arc<Desk>>, Named(text): Named) -> Answer<Json<JobDetail>> {
     let id = id(&text)?;
     let words = desk.words();
-    let living = desk.look(move |scheduler, now| rows::detail(scheduler, now, &words, id)).await?;
+    let living = desk.look(move |reading, now| rows::detail(reading, now, &words, id)).await?;
     let mut detail = match living {
         Some(detail) => detail,
         None => {
@@ -190,7 +200,7 @@ fn commands(work: &Work) -> Vec<String> {
 pub(super) async fn explain(State(desk): State<Arc<Desk>>, Named(text): Named) -> Answer<Json<Explanation>> {
     let id = id(&text)?;
     let words = desk.words();
-    let living = desk.look(move |scheduler, now| rows::explanation(scheduler, now, &words, id)).await?;
+    let living = desk.look(move |reading, now| rows::explanation(reading, now, &words, id)).await?;
     if let Some(found) = living {
         return Ok(Json(found));
     }

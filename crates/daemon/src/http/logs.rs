@@ -57,7 +57,7 @@ pub(super) async fn read(
     Asked(wanted): Asked<Wanted>,
 ) -> Result<Response, Trouble> {
     let id = id(&text)?;
-    let is_known = desk.look(move |scheduler, _| id.0 > 0 && id < scheduler.view().next_job()).await?;
+    let is_known = desk.look(move |reading, _| id.0 > 0 && id < reading.view().next_job()).await?;
     let submitted = if is_known { desk.read(move |shelf| shelf.work(id)).await? } else { None };
     let Some((spec, work)) = submitted else { return Err(never_there(id)) };
     let Wanted { task, rank, attempt, since, .. } = wanted;
@@ -146,8 +146,8 @@ impl Stream {
     /// the job has ended.
     async fn look(&mut self) -> bool {
         let id = self.id;
-        let looked = self.desk.look(move |scheduler, _| {
-            let view = scheduler.view();
+        let looked = self.desk.look(move |reading, _| {
+            let view = reading.view();
             let running = view.granted().filter(|ask| ask.job == id).filter_map(|ask| view.ask(ask));
             let living: Living =
                 running.map(|ask| (ask.id().stage, ask.id().task, ask.allocation().attempt)).collect();

@@ -1,6 +1,6 @@
 //! The server itself: how it is, its figures, its document, its end.
 
-use super::parts::Whole;
+use super::parts::{Asked, Whole};
 use super::{Desk, Trouble};
 use crate::rows;
 use axum::Json;
@@ -10,12 +10,28 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use consort_api::shapes::{Shutdown, Status, World, WorldLine};
 use consort_api::{Moment, openapi};
+use consort_sched::Reading;
+use serde::Deserialize;
 use std::fmt::Write;
 use std::sync::{Arc, LazyLock};
 
-pub(super) async fn status(State(desk): State<Arc<Desk>>) -> Result<Json<Status>, Trouble> {
-    let (gauges, hash) = desk.look(|scheduler, _| (rows::gauges(scheduler), scheduler.state_hash())).await?;
-    let ended = desk.read(crate::journal::Shelf::ended_count).await?;
+/// What follows the question mark of the status.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Depth {
+    /// The hash takes a pass over the whole state, so it is made on request only.
+    state_hash: Option<String>,
+}
+
+pub(super) async fn status(
+    State(desk): State<Arc<Desk>>,
+    Asked(depth): Asked<Depth>,
+) -> Result<Json<Status>, Trouble> {
+    let is_hashed = super::jobs::flag(&depth.state_hash);
+    let look = move |reading: &Reading<'_>, _| {
+        (rows::gauges(reading), is_hashed.then(|| format!("{:016x}", reading.state_hash())))
+    };
+    let (gauges, state_hash) = desk.look(look).await?;
     let mut notes = desk.notes.clone();
     if desk.meters.is_full() {
         notes.push("the disk of the journal is full and nothing new is accepted until there is room".into());
@@ -29,12 +45,12 @@ pub(super) async fn status(State(desk): State<Arc<Desk>>) -> Result<Json<Status>
         url: desk.about.url.clone(),
         socket: desk.about.socket.clone(),
         started: Moment(desk.about.started),
-        state_hash: format!("{hash:016x}"),
+        state_hash,
         position: gauges.position,
         policy: desk.about.policy.clone(),
         waiting: gauges.waiting,
         running: gauges.running,
-        ended,
+        ended: gauges.ended,
         devices: gauges.devices.0,
         notes,
         trouble,
@@ -51,7 +67,7 @@ pub(super) async fn world(State(desk): State<Arc<Desk>>) -> Result<Json<World>, 
 
 pub(super) async fn shutdown(State(desk): State<Arc<Desk>>, Whole(body): Whole) -> Result<Response, Trouble> {
     let Shutdown { workers } = super::cluster::parsed(&body)?;
-    let answer = status(State(desk.clone())).await?;
+    let answer = status(State(desk.clone()), Asked(Depth::default())).await?;
     let asked = desk.asked_to_go.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
     if let Some(asked) = asked {
         let _ = asked.send(workers);
@@ -60,8 +76,7 @@ pub(super) async fn shutdown(State(desk): State<Arc<Desk>>, Whole(body): Whole) 
 }
 
 pub(super) async fn metrics(State(desk): State<Arc<Desk>>) -> Result<Response, Trouble> {
-    let (gauges, devices) =
-        desk.look(|scheduler, _| (rows::gauges(scheduler), rows::devices(scheduler))).await?;
+    let (gauges, devices) = desk.look(|reading, _| (rows::gauges(reading), rows::devices(reading))).await?;
     let mut text = desk.meters.text(&gauges, desk.site.trouble().is_none());
     type Part = fn(&crate::site::Reading) -> Option<f64>;
     let parts: [(&str, &str, Part); 4] = [

@@ -363,12 +363,6 @@ impl Shelf {
         found.map(|body| parsed(&format!("the history of job {job}"), &body)).transpose()
     }
 
-    /// How many jobs have ended.
-    pub fn ended_count(&self) -> Result<u64, Fault> {
-        let count: i64 = self.hold().query_row("SELECT count(*) FROM history", [], |row| row.get(0))?;
-        Ok(count as u64)
-    }
-
     /// Jobs that have ended, the latest first, as far as they pass the filter.
     pub fn history(&self, filter: &history::Filter, limit: usize) -> Result<Vec<history::Record>, Fault> {
         let held = self.hold();

@@ -2,7 +2,7 @@
 
 use crate::meters::Gauges;
 use consort_api::shapes::{Device, DeviceState, Node, NodeState, Queue, Quota, Tenant};
-use consort_sched::{Doing, NodeView, Scheduler, View};
+use consort_sched::{Doing, NodeView, Reading, View};
 use consort_types::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,8 +33,8 @@ fn note(ill: &[&str]) -> String {
 }
 
 /// All nodes.
-pub fn nodes(scheduler: &Scheduler) -> Vec<Node> {
-    let view = scheduler.view();
+pub fn nodes(reading: &Reading<'_>) -> Vec<Node> {
+    let view = reading.view();
     let holders = holders(&view);
     let told = |node: NodeView<'_>| {
         let held: Vec<&BTreeSet<JobId>> = ids(&node).filter_map(|id| holders.get(&id)).collect();
@@ -64,9 +64,9 @@ pub fn nodes(scheduler: &Scheduler) -> Vec<Node> {
     view.nodes().map(told).collect()
 }
 
-/// All devices, as the scheduler sees them; what their own sensors say is added by others.
-pub fn devices(scheduler: &Scheduler) -> Vec<Device> {
-    let view = scheduler.view();
+/// All devices, as the reading sees them; what their own sensors say is added by others.
+pub fn devices(reading: &Reading<'_>) -> Vec<Device> {
+    let view = reading.view();
     let holders = holders(&view);
     let kinds: Vec<&KindSpec> = view.kinds().map(|(_, spec)| spec).collect();
     let mut rows = vec![];
@@ -114,8 +114,8 @@ fn counts<K: Ord>(view: &View<'_>, of: impl Fn(&JobSpec) -> K) -> BTreeMap<K, (u
 }
 
 /// All queues.
-pub fn queues(scheduler: &Scheduler) -> Vec<Queue> {
-    let view = scheduler.view();
+pub fn queues(reading: &Reading<'_>) -> Vec<Queue> {
+    let view = reading.view();
     let counts = counts(&view, |spec| spec.queue.clone());
     let told = |queue: &QueueSpec| {
         let (waiting, running) = counts.get(&queue.name).copied().unwrap_or_default();
@@ -132,8 +132,8 @@ pub fn queues(scheduler: &Scheduler) -> Vec<Queue> {
 }
 
 /// All tenants.
-pub fn tenants(scheduler: &Scheduler) -> Vec<Tenant> {
-    let view = scheduler.view();
+pub fn tenants(reading: &Reading<'_>) -> Vec<Tenant> {
+    let view = reading.view();
     let counts = counts(&view, |spec| spec.tenant.clone());
     let told = |(id, tenant): (TenantId, &TenantSpec)| {
         let (waiting, running) = counts.get(&tenant.name).copied().unwrap_or_default();
@@ -159,8 +159,8 @@ pub fn tenants(scheduler: &Scheduler) -> Vec<Tenant> {
 }
 
 /// What is counted for the metrics and the status.
-pub fn gauges(scheduler: &Scheduler) -> Gauges {
-    let view = scheduler.view();
+pub fn gauges(reading: &Reading<'_>) -> Gauges {
+    let view = reading.view();
     let holding: BTreeSet<JobId> = view.granted().map(|ask| ask.job).collect();
     let (mut devices, mut used, mut ill) = (0, 0, 0);
     for node in view.nodes() {
@@ -172,5 +172,6 @@ pub fn gauges(scheduler: &Scheduler) -> Gauges {
     }
     let running = holding.len() as u64;
     let waiting = view.living_count() as u64 - running;
-    Gauges { waiting, running, devices: (devices, used, ill), position: view.seen() }
+    let ended = view.next_job().0 - 1 - view.living_count() as u64;
+    Gauges { waiting, running, ended, devices: (devices, used, ill), position: view.seen() }
 }

@@ -2,7 +2,7 @@
 
 use consort_api::Moment;
 use consort_api::shapes::{Ask, AskReason, Explanation, Job, JobDetail, State};
-use consort_sched::{AskView, Doing, JobView, Scheduler};
+use consort_sched::{AskView, Doing, JobView, Reading};
 use consort_types::*;
 use std::collections::BTreeMap;
 
@@ -63,11 +63,11 @@ pub struct Reasons(BTreeMap<Group, (JobId, String)>);
 type Group = (QueueId, consort_sched::ClassId, TenantId, Qos, i32);
 
 impl Reasons {
-    fn of(&mut self, scheduler: &Scheduler, now: Time, ask: &AskView<'_>) -> String {
-        beside(self.shared(scheduler, now, ask), ask.last_words(now))
+    fn of(&mut self, reading: &Reading<'_>, now: Time, ask: &AskView<'_>) -> String {
+        beside(self.shared(reading, now, ask), ask.last_words(now))
     }
 
-    fn shared(&mut self, scheduler: &Scheduler, now: Time, ask: &AskView<'_>) -> String {
+    fn shared(&mut self, reading: &Reading<'_>, now: Time, ask: &AskView<'_>) -> String {
         let spec = ask.spec();
         let group = (ask.queue(), ask.class_id(), ask.tenant(), spec.qos, spec.priority);
         let is_held_up = ask.not_before() > now || ask.earlier_attempt().is_some();
@@ -78,7 +78,7 @@ impl Reasons {
             };
         }
         let job = ask.id().job;
-        let found = scheduler.explain(now, job);
+        let found = reading.explain(now, job);
         let found = found.and_then(|found| found.asks.into_iter().find(|(id, _)| id.stage == ask.id().stage));
         let Some((_, reason)) = found else { return String::new() };
         let told = reason.told(now).to_string();
@@ -99,30 +99,30 @@ fn beside(reason: String, words: Option<String>) -> String {
 
 /// The latest living jobs that are wanted, latest first, and whether there are more.
 pub fn living(
-    scheduler: &Scheduler,
+    reading: &Reading<'_>,
     now: Time,
     words: &Words<'_>,
     wanted: &Wanted,
     limit: usize,
 ) -> (Vec<Job>, bool) {
-    let view = scheduler.view();
+    let view = reading.view();
     let mut reasons = Reasons::default();
     let (mut rows, mut more) = (vec![], false);
     for job in view.jobs().rev().filter(|job| wanted.admits(job)) {
-        if !wanted.states.is_empty() && !wanted.states.contains(&Summary::of(scheduler, &job).state(&job)) {
+        if !wanted.states.is_empty() && !wanted.states.contains(&Summary::of(reading, &job).state(&job)) {
             continue;
         }
         if rows.len() == limit {
             more = true;
             break;
         }
-        rows.push(row(scheduler, now, words, &job, &mut reasons));
+        rows.push(row(reading, now, words, &job, &mut reasons));
     }
     (rows, more)
 }
 
-fn asks<'a>(scheduler: &'a Scheduler, job: &JobView<'a>) -> impl Iterator<Item = AskView<'a>> {
-    let view = scheduler.view();
+fn asks<'a>(reading: &Reading<'a>, job: &JobView<'a>) -> impl Iterator<Item = AskView<'a>> {
+    let view = reading.view();
     job.asks().filter_map(move |id| view.ask(id))
 }
 
@@ -161,9 +161,9 @@ struct Summary<'a> {
 }
 
 impl<'a> Summary<'a> {
-    fn of(scheduler: &'a Scheduler, job: &JobView<'a>) -> Self {
+    fn of(reading: &Reading<'a>, job: &JobView<'a>) -> Self {
         let mut sum = Summary::default();
-        for ask in asks(scheduler, job) {
+        for ask in asks(reading, job) {
             let devices = ask.grants().iter().filter(|grant| !grant.is_of_host()).count() as u64;
             match ask.doing() {
                 Doing::Blocked => sum.blocked += 1,
@@ -212,7 +212,7 @@ impl<'a> Summary<'a> {
 
     fn reason(
         &self,
-        scheduler: &Scheduler,
+        reading: &Reading<'_>,
         now: Time,
         words: &Words<'_>,
         job: &JobView<'_>,
@@ -220,7 +220,7 @@ impl<'a> Summary<'a> {
     ) -> String {
         let engine = |ask: &Option<AskView<'_>>| ask.as_ref().and_then(|ask| engine(words, ask));
         match self.state(job) {
-            State::Waiting => self.waiting.map_or(String::new(), |ask| reasons.of(scheduler, now, &ask)),
+            State::Waiting => self.waiting.map_or(String::new(), |ask| reasons.of(reading, now, &ask)),
             State::Running => {
                 let (devices, left) =
                     (self.devices_running, self.waits + self.starting + self.stopping + self.blocked);
@@ -263,21 +263,21 @@ pub fn least_devices(spec: &JobSpec) -> u64 {
 }
 
 /// One job in a line.
-pub fn row(
-    scheduler: &Scheduler,
+pub fn row<'a>(
+    reading: &Reading<'a>,
     now: Time,
     words: &Words<'_>,
-    job: &JobView<'_>,
+    job: &JobView<'a>,
     reasons: &mut Reasons,
 ) -> Job {
-    let (spec, sum) = (job.spec(), Summary::of(scheduler, job));
+    let (spec, sum) = (job.spec(), Summary::of(reading, job));
     Job {
         id: job.id().0,
         name: spec.name.clone(),
         tenant: spec.tenant.clone(),
         queue: spec.queue.clone(),
         state: sum.state(job),
-        reason: sum.reason(scheduler, now, words, job, reasons),
+        reason: sum.reason(reading, now, words, job, reasons),
         devices: if sum.held > 0 { sum.held } else { least_devices(spec) },
         submitted: Moment(job.submitted()),
         started: sum.started.map(Moment),
@@ -295,12 +295,12 @@ pub fn row(
 const TOLD: usize = 1_000;
 
 /// One job in full, less what only its work knows.
-pub fn detail(scheduler: &Scheduler, now: Time, words: &Words<'_>, id: JobId) -> Option<JobDetail> {
-    let view = scheduler.view();
+pub fn detail(reading: &Reading<'_>, now: Time, words: &Words<'_>, id: JobId) -> Option<JobDetail> {
+    let view = reading.view();
     let job = view.job(id)?;
     let spec = job.spec();
     let mut reasons = Reasons::default();
-    let line = row(scheduler, now, words, &job, &mut reasons);
+    let line = row(reading, now, words, &job, &mut reasons);
     let nodes: Vec<&str> = view.nodes().map(|node| node.spec.name.as_str()).collect();
     let told = |ask: AskView<'_>| {
         let state = doing(&ask, job.is_paused());
@@ -310,7 +310,7 @@ pub fn detail(scheduler: &Scheduler, now: Time, words: &Words<'_>, id: JobId) ->
         };
         let node = ask.grants().first().map(|grant| nodes[view.locate(grant.device).0.index()].to_string());
         let reason = match state {
-            State::Waiting => reasons.of(scheduler, now, &ask),
+            State::Waiting => reasons.of(reading, now, &ask),
             State::Succeeded => Reason::Done.to_string(),
             State::Starting => Reason::Starting.to_string(),
             State::Stopping => Reason::Releasing.to_string(),
@@ -333,7 +333,7 @@ pub fn detail(scheduler: &Scheduler, now: Time, words: &Words<'_>, id: JobId) ->
             engine: engine(words, &ask),
         }
     };
-    let asks = asks(scheduler, &job).take(TOLD).map(told).collect();
+    let asks = asks(reading, &job).take(TOLD).map(told).collect();
     Some(JobDetail {
         workdir: None,
         command: vec![],
@@ -349,10 +349,10 @@ pub fn detail(scheduler: &Scheduler, now: Time, words: &Words<'_>, id: JobId) ->
 }
 
 /// Why one job is where it is.
-pub fn explanation(scheduler: &Scheduler, now: Time, words: &Words<'_>, id: JobId) -> Option<Explanation> {
-    let view = scheduler.view();
+pub fn explanation(reading: &Reading<'_>, now: Time, words: &Words<'_>, id: JobId) -> Option<Explanation> {
+    let view = reading.view();
     let job = view.job(id)?;
-    let found = scheduler.explain(now, id)?;
+    let found = reading.explain(now, id)?;
     let name = job.spec().name.clone();
     let told = |(ask, reason): &(AskId, Reason)| {
         let found = view.ask(*ask);
@@ -374,5 +374,5 @@ pub fn explanation(scheduler: &Scheduler, now: Time, words: &Words<'_>, id: JobI
     if told.len() > 20 {
         sentences.push(format!("And {} more parts.", told.len() - 20));
     }
-    Some(Explanation { id: id.0, name, state: Summary::of(scheduler, &job).state(&job), sentences, asks })
+    Some(Explanation { id: id.0, name, state: Summary::of(reading, &job).state(&job), sentences, asks })
 }

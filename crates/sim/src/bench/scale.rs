@@ -256,11 +256,12 @@ impl House {
     }
 
     /// Why a job waits, for jobs from everywhere in the queue. How many answers, and the slowest.
-    fn reason(&self) -> (u64, f64) {
+    fn reason(&mut self) -> (u64, f64) {
         let waiting: Vec<JobId> = self.scheduler.view().waiting().map(|ask| ask.job).collect();
         let asked = waiting.iter().step_by((waiting.len() / 32).max(1));
+        let (now, reading) = (self.now, self.scheduler.reading());
         let answer = |&job: &JobId| {
-            let (time, told) = timed(|| self.scheduler.explain(self.now, job));
+            let (time, told) = timed(|| reading.explain(now, job));
             let told = told.expect("it waits").asks.remove(0).1;
             assert!(matches!(told, Reason::NoRoom { .. }), "{told}");
             time

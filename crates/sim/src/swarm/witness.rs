@@ -182,6 +182,10 @@ impl Witness {
     fn see_caches(&mut self, at: Time, scheduler: &Scheduler) {
         let (mut warm, mut cold) = (scheduler.clone(), scheduler.clone());
         cold.drop_caches();
+        let reading = warm.reading();
+        for job in scheduler.view().jobs().step_by(7) {
+            let _ = reading.explain(at, job.id());
+        }
         let (plan, other) = (warm.plan(at), cold.plan(at + Span::seconds(-7)));
         self.expect(plan == other, || format!("cold caches give another plan: {plan:?} and {other:?}"));
         self.expect(warm.indexes_are_true(), || "a plan left the free index changed".into());

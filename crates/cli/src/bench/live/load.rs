@@ -101,6 +101,21 @@ pub fn ask(
 
 /// So many clients submit so many jobs between them, each waiting for its answer before the next.
 pub fn submit(daemon: &Daemon, clients: usize, jobs: u64, job: &str) -> Result<Taken, Failure> {
+    submit_with(daemon, clients, jobs, job, Duration::ZERO)
+}
+
+/// The same with a pause of 10 ms behind every answer, so that the daemon is not saturated.
+pub fn submit_paced(daemon: &Daemon, clients: usize, jobs: u64, job: &str) -> Result<Taken, Failure> {
+    submit_with(daemon, clients, jobs, job, Duration::from_millis(10))
+}
+
+fn submit_with(
+    daemon: &Daemon,
+    clients: usize,
+    jobs: u64,
+    job: &str,
+    pause: Duration,
+) -> Result<Taken, Failure> {
     let (left, start) = (AtomicU64::new(jobs), Barrier::new(clients + 1));
     let client = || -> std::io::Result<Vec<Duration>> {
         let mut client = Client::new(daemon.address, &daemon.token)?;
@@ -110,6 +125,7 @@ pub fn submit(daemon: &Daemon, clients: usize, jobs: u64, job: &str) -> Result<T
             let began = Instant::now();
             let (status, answer) = client.ask("POST", "/v1/jobs", job)?;
             taken.push(began.elapsed());
+            std::thread::sleep(pause);
             if status != 201 {
                 return Err(std::io::Error::other(format!(
                     "a submission was answered with {status}: {answer}"

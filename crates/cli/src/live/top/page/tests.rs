@@ -52,7 +52,7 @@ fn sample() -> Sample {
         url: "http://x".into(),
         socket: None,
         started: Moment(Time::ZERO),
-        state_hash: "0".into(),
+        state_hash: None,
         position: 1,
         policy: "priority".into(),
         waiting: 1,

@@ -1,0 +1,143 @@
+//! A second scheduler for readers, so that reading never delays deciding.
+//!
+//! The loop sends every committed batch of events here. A thread of its own applies them, which gives an equal scheduler
+//! because `apply` is deterministic, and answers all questions about the state: lists, explanations, figures.
+//!
+//! A client that was answered sees what it changed: the loop sends a batch before it answers, and the channel keeps
+//! order. While the disk is full, readers see the last state that is on disk.
+//!
+//! A question that panics is logged and gets no answer. The caches it may have left halfway are dropped; the state cannot
+//! be touched by a question.
+
+use crate::clock::Clock;
+use consort_sched::{Reading, Scheduler};
+use consort_types::{Event, Time};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// Questions that may wait for an answer; more are refused.
+const MOST: usize = 8_192;
+
+/// A question about the state.
+pub type Look = Box<dyn FnOnce(&Reading<'_>, Time) + Send>;
+
+enum Message {
+    Committed(Vec<Event>),
+    Look(Look),
+}
+
+/// The way to the thread that answers.
+#[derive(Clone)]
+pub struct Replica {
+    messages: Sender<Message>,
+    /// Questions that were not answered yet.
+    open: Arc<AtomicUsize>,
+}
+
+/// Too many questions wait, or the thread is gone.
+#[derive(Debug)]
+pub struct NotNow;
+
+impl Replica {
+    /// Starts the thread. It ends when the last `Replica` is dropped.
+    pub fn start(scheduler: Scheduler, clock: Clock) -> std::io::Result<Self> {
+        let (messages, inbox) = channel();
+        let open = Arc::new(AtomicUsize::new(0));
+        let answered = open.clone();
+        let thread = std::thread::Builder::new().name("reads".into());
+        thread.spawn(move || answer(scheduler, clock, &inbox, &answered))?;
+        Ok(Self { messages, open })
+    }
+
+    /// These events are on disk.
+    pub fn committed(&self, events: Vec<Event>) {
+        if !events.is_empty() {
+            let _ = self.messages.send(Message::Committed(events)); // nobody reads any more: the daemon is going
+        }
+    }
+
+    /// Asks a question.
+    pub fn look(&self, look: Look) -> Result<(), NotNow> {
+        if self.open.fetch_add(1, Relaxed) >= MOST {
+            self.open.fetch_sub(1, Relaxed);
+            return Err(NotNow);
+        }
+        self.messages.send(Message::Look(look)).map_err(|_| NotNow)
+    }
+}
+
+/// Nice of the thread: where processors are short, deciding and answering submissions go first. On Linux this is set for
+/// each thread by itself.
+const NICE: i32 = 10;
+
+fn answer(mut scheduler: Scheduler, clock: Clock, inbox: &Receiver<Message>, open: &AtomicUsize) {
+    let _ = rustix::process::setpriority_process(None, NICE); // without it reading is only less polite
+    while let Ok(message) = inbox.recv() {
+        match message {
+            Message::Committed(events) => {
+                for event in &events {
+                    scheduler.apply(event);
+                    scheduler.forget_outboxes();
+                }
+            }
+            Message::Look(look) => {
+                let reading = scheduler.reading();
+                let asked = catch_unwind(AssertUnwindSafe(|| look(&reading, clock.now())));
+                open.fetch_sub(1, Relaxed);
+                if asked.is_err() {
+                    tracing::error!("a question about the state came upon a bug and was dropped");
+                    scheduler.drop_caches();
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use consort_sched::stock;
+    use consort_types::{Capabilities, Input, KindSpec};
+
+    fn kinds(replica: &Replica) -> usize {
+        let (sender, receiver) = channel();
+        let look = move |reading: &Reading<'_>, _: Time| sender.send(reading.view().kinds().count()).unwrap();
+        replica.look(Box::new(look)).unwrap();
+        receiver.recv().unwrap()
+    }
+
+    #[test]
+    fn what_was_committed_before_a_question_is_seen_by_it() {
+        let mut scheduler = Scheduler::new(stock::standard().policy(), Capabilities::default());
+        let replica = Replica::start(scheduler.clone(), Clock::start(Time::ZERO)).unwrap();
+        for count in 1..50 {
+            let kind = Input::SetKind(KindSpec::named(format!("kind-{count}")));
+            let event = scheduler.accept(Time::ZERO, kind).unwrap();
+            scheduler.apply(&event);
+            replica.committed(vec![event]);
+            assert_eq!(kinds(&replica), count);
+        }
+    }
+
+    #[test]
+    fn a_question_that_panics_harms_no_other() {
+        let scheduler = Scheduler::new(stock::standard().policy(), Capabilities::default());
+        let replica = Replica::start(scheduler, Clock::start(Time::ZERO)).unwrap();
+        replica.look(Box::new(|_, _| panic!("a bug, on purpose"))).unwrap();
+        assert_eq!(kinds(&replica), 0);
+    }
+
+    #[test]
+    fn too_many_questions_are_refused() {
+        let scheduler = Scheduler::new(stock::standard().policy(), Capabilities::default());
+        let replica = Replica::start(scheduler, Clock::start(Time::ZERO)).unwrap();
+        let (go, wait) = channel::<()>();
+        replica.look(Box::new(move |_, _| assert!(wait.recv().is_err()))).unwrap();
+        let taken = (0..MOST + 5).filter(|_| replica.look(Box::new(|_, _| {})).is_ok()).count();
+        assert_eq!(taken, MOST - 1);
+        drop(go);
+        assert_eq!(kinds(&replica), 0);
+    }
+}
