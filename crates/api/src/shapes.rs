@@ -9,4 +9,4 @@ mod server;
 
 pub use cluster::{Device, DeviceState, Node, NodeState, Queue, QueueChange, Quota, Tenant, TenantChange};
 pub use job::{Ask, AskReason, Explanation, Job, JobDetail, State, Submitted};
-pub use server::{EventLine, Problem, Shutdown, Status, Workers, World, WorldLine};
+pub use server::{EventLine, Problem, Rejection, Shutdown, Status, Workers, World, WorldLine};

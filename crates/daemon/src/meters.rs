@@ -1,8 +1,11 @@
 //! What is counted while the loop runs, and how `/metrics` tells it.
 
 use crate::journal::Batch;
+use consort_types::Time;
+use std::collections::VecDeque;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// Upper ends of the buckets, in seconds.
@@ -19,9 +22,25 @@ pub struct Meters {
     plans: AtomicU64,
     plan_ns: AtomicU64,
     waits: Histogram,
+    rejected: AtomicU64,
+    rejections: Mutex<VecDeque<Rejection>>,
     commits: Histogram,
     answers: Histogram,
     streams: AtomicU64,
+}
+
+/// Rejected plans that are kept to be shown.
+const REJECTIONS: usize = 8;
+
+/// A plan that broke a rule and was not carried out. Each is a bug in a policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rejection {
+    /// When it was made.
+    pub at: Time,
+    /// The rule, by name.
+    pub rule: String,
+    /// What is wrong with the plan.
+    pub why: String,
 }
 
 #[derive(Default)]
@@ -100,6 +119,20 @@ impl Meters {
         self.plan_ns.fetch_add(took.as_nanos() as u64, Relaxed);
     }
 
+    /// A plan was rejected.
+    pub fn rejected(&self, rejection: Rejection) {
+        self.rejected.fetch_add(1, Relaxed);
+        let mut last = self.rejections.lock().unwrap_or_else(PoisonError::into_inner);
+        last.truncate(REJECTIONS - 1);
+        last.push_front(rejection);
+    }
+
+    /// How many plans were rejected since the start, and the last few, newest first.
+    pub fn rejections(&self) -> (u64, Vec<Rejection>) {
+        let last = self.rejections.lock().unwrap_or_else(PoisonError::into_inner);
+        (self.rejected.load(Relaxed), last.iter().cloned().collect())
+    }
+
     /// A request was answered.
     pub fn answered(&self, took: Duration) {
         self.answers.add(took);
@@ -155,6 +188,12 @@ impl Meters {
         );
         put("counter", "consort_events_total", "Events committed.", self.events.load(Relaxed) as f64);
         put("counter", "consort_plans_total", "Plans made.", self.plans.load(Relaxed) as f64);
+        put(
+            "counter",
+            "consort_plans_rejected_total",
+            "Plans that broke a rule and were not carried out; each is a bug in the policy.",
+            self.rejected.load(Relaxed) as f64,
+        );
         let planning = self.plan_ns.load(Relaxed) as f64 / 1e9;
         put("counter", "consort_planning_seconds_total", "Time spent making plans.", planning);
         self.waits.write(

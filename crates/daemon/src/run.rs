@@ -16,7 +16,7 @@ use crate::fault::Fault;
 use crate::feed::Feed;
 use crate::journal::{Batch, Journal, NotCommitted, Submission, snapshot};
 use crate::mail::{Accepted, Answer, Letter, Letters};
-use crate::meters::Meters;
+use crate::meters::{Meters, Rejection};
 use crate::replica::Replica;
 use consort_sched::{Ended, Held, Rollout, Scheduler, Watch};
 use consort_types::*;
@@ -152,6 +152,7 @@ impl<W: World> Run<W> {
         self.rollout.settle(now, &mut scribe);
         self.meters.waits(&self.letters.take_waits());
         self.meters.plans(scribe.plans, scribe.plan_time);
+        self.report_rejections(now);
         self.commit(&scribe.batch)?;
         self.replica.committed(std::mem::take(&mut scribe.batch.events));
         for (answer, result) in answers {
@@ -171,6 +172,15 @@ impl<W: World> Run<W> {
         }
         self.snapshots.perhaps(&self.rollout.scheduler, self.journal.folder());
         Ok(stop)
+    }
+
+    /// Tells about plans that broke a rule. They are not carried out; the next event asks the policy again.
+    fn report_rejections(&mut self, at: Time) {
+        for broken in self.rollout.scheduler.take_rejections() {
+            let rule = format!("{:?}", broken.rule);
+            tracing::error!(rule, "plan rejected, this is a bug in the policy: {broken}");
+            self.meters.rejected(Rejection { at, rule, why: broken.to_string() });
+        }
     }
 
     fn input(&mut self, now: Time, input: Input, work: Option<Box<Work>>, scribe: &mut Scribe) -> Answer {

@@ -12,6 +12,7 @@ use crate::state::jobs::{AskState, Phase};
 use consort_types::*;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 /// A plan broke a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +21,17 @@ pub struct Broken {
     pub rule: Breach,
     /// Which of the plan's moves.
     pub index: usize,
+    /// Job that this move is about, if it is about one.
+    pub job: Option<JobId>,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.job {
+            Some(job) => write!(f, "move {} (job {job}): {}", self.index + 1, self.rule.sentence()),
+            None => write!(f, "move {}: {}", self.index + 1, self.rule.sentence()),
+        }
+    }
 }
 
 /// The rules a plan must keep.
@@ -60,12 +72,36 @@ pub enum Breach {
     NotDue,
 }
 
+impl Breach {
+    /// What is wrong with the plan.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Breach::Outdated => "it was made for another state",
+            Breach::NotWaiting => "it starts what does not wait",
+            Breach::NotStoppable => "it stops what does not run",
+            Breach::Guaranteed => "it preempts guaranteed work",
+            Breach::CannotPreempt => "it preempts where work cannot be interrupted",
+            Breach::CannotShare => "it grants a part of a device where only whole ones can be granted",
+            Breach::CannotPick => "it picks devices where only nodes can be picked",
+            Breach::NotWhole => "it starts a gang in part",
+            Breach::WrongShape => "it grants devices that do not match what was asked for",
+            Breach::TooFarApart => "it grants devices that are further apart than asked for",
+            Breach::NodeNotUsable => "it uses a node that takes no new work",
+            Breach::Overlap => "it grants what another job has or was promised",
+            Breach::NotGiven => "it waits for devices that it does not free",
+            Breach::Ceiling => "it exceeds a tenant's ceiling",
+            Breach::SlotTooLarge => "its policy remembers too much",
+            Breach::NotDue => "it fences a node or ends an attempt before its time",
+        }
+    }
+}
+
 /// More than this a policy may not remember: it would be written with every plan.
 const SLOT_WORDS: usize = 65_536;
 
 /// Whether a plan may be committed.
 pub(crate) fn check(state: &State, capabilities: Capabilities, plan: &Plan, now: Time) -> Result<(), Broken> {
-    let broken = |rule, index| Err(Broken { rule, index });
+    let broken = |rule, index| Err(Broken { rule, index, job: plan.moves.get(index).and_then(job_of) });
     if plan.based_on != state.seen {
         return broken(Breach::Outdated, 0);
     }
@@ -88,6 +124,14 @@ pub(crate) fn check(state: &State, capabilities: Capabilities, plan: &Plan, now:
         }
     }
     Ok(())
+}
+
+fn job_of(change: &Move) -> Option<JobId> {
+    match change {
+        Move::Start { ask, .. } => Some(ask.job),
+        Move::Stop { allocation, .. } => Some(allocation.ask.job),
+        Move::Fence { .. } => None,
+    }
 }
 
 /// What the plan has done so far.

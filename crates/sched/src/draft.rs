@@ -29,6 +29,8 @@ pub struct Draft<'a> {
     /// Changes to the accounts: committed, leaving.
     accounts: BTreeMap<(TenantId, KindId), (u64, u64)>,
     log: Vec<Undo>,
+    /// Whether an ask finds room only on kinds of which its tenant was promised what the ask needs.
+    pub(crate) within_guarantees: bool,
     pub(crate) watch: Option<AskId>,
     noted: Option<Reason>,
 }
@@ -82,6 +84,7 @@ impl<'a> Draft<'a> {
             stopped: BTreeMap::new(),
             accounts: BTreeMap::new(),
             log: vec![],
+            within_guarantees: false,
             watch,
             noted: None,
         }

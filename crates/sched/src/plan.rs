@@ -5,10 +5,13 @@
 //! judges it; a plan that breaks a rule is thrown away whole and noted, because a policy must not be able to break
 //! the cluster.
 
-use crate::check::check;
+use crate::check::{Broken, check};
 use crate::draft::Draft;
 use crate::scheduler::Scheduler;
 use consort_types::*;
+
+/// Rejected plans that are kept until they are read.
+const REJECTIONS: usize = 16;
 
 impl Scheduler {
     /// What should change now. Changes nothing itself but caches; the caller applies the plan as an event.
@@ -29,11 +32,19 @@ impl Scheduler {
         policy.fill(&mut draft);
         let (mut plan, _) = draft.finish();
         if let Err(broken) = check(&self.state, self.capabilities, &plan, now) {
-            self.rejections.push(broken);
+            self.reject(broken);
             plan = Plan { wake_at: plan.wake_at, based_on: plan.based_on, ..Plan::default() };
         }
         plan.wake_at = [plan.wake_at, self.wake_at(now)].into_iter().flatten().min();
         plan
+    }
+
+    /// Notes a plan that was thrown away; only the last few, since not every owner of a scheduler reads them.
+    fn reject(&mut self, broken: Broken) {
+        if self.rejections.len() == REJECTIONS {
+            self.rejections.remove(0);
+        }
+        self.rejections.push(broken);
     }
 
     /// When time alone could change the answer, as far as the state tells. Part of every plan; to be asked again after

@@ -104,7 +104,7 @@ impl Scheduler {
         self.stirred
     }
 
-    /// Plans that `check` threw away since the last call. Each is a bug in a policy.
+    /// Plans that `check` threw away since the last call, the last few of them. Each is a bug in a policy.
     pub fn take_rejections(&mut self) -> Vec<crate::check::Broken> {
         std::mem::take(&mut self.rejections)
     }

@@ -59,3 +59,14 @@ fn the_same_policy_is_heard_where_it_keeps_the_rules() {
     assert!(matches!(plan.moves[..], [Move::Start { .. }]), "{plan:?}");
     assert!(scheduler.take_rejections().is_empty());
 }
+
+#[test]
+fn only_the_last_rejections_are_kept() {
+    let mut scheduler = house(2);
+    for second in 0..1_000 {
+        assert!(scheduler.plan(Time::seconds(second)).is_empty());
+    }
+    let rejections = scheduler.take_rejections();
+    assert_eq!(rejections.len(), 16);
+    assert_eq!(rejections[0].to_string(), "move 1 (job 1): it starts a gang in part");
+}

@@ -2,6 +2,9 @@
 //!
 //! Seeded loops rather than a generator of cases: every case is one number, and the swarm already explores.
 
+#[path = "properties/preemption.rs"]
+mod preemption;
+
 use consort_sched::{Doing, Rollout, Scheduler, View, stock};
 use consort_sim::run::{Outcome, Setup, run};
 use consort_sim::swarm;
@@ -336,7 +339,7 @@ fn hashes_are_pinned() {
 
 const PINNED: [&str; 8] = [
     "fifo d422d2e4d672ec91",
-    "priority 6f16568c907e6615",
+    "priority 21f91099f41ba0ea",
     "fair 56a06f1e51fd9b1b",
     "shortest dac184976ed0b164",
     "qssf ee6860a0f84c268e",

@@ -38,6 +38,23 @@ pub struct Status {
     pub notes: Vec<String>,
     /// What is wrong with the world just now; among the notes too.
     pub trouble: Option<String>,
+    /// Plans that broke a rule and were not carried out, since the start. Each is a bug in the policy.
+    #[serde(default)]
+    pub plans_rejected: u64,
+    /// The last few of them, newest first.
+    #[serde(default)]
+    pub rejections: Vec<Rejection>,
+}
+
+/// A plan that was not carried out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Rejection {
+    /// When it was made.
+    pub at: Moment,
+    /// The rule that it broke, by name.
+    pub rule: String,
+    /// What is wrong with it.
+    pub why: String,
 }
 
 /// The world that carries out the work, asked anew.

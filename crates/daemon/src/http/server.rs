@@ -2,13 +2,14 @@
 
 use super::parts::{Asked, Whole};
 use super::{Desk, Trouble};
+use crate::meters::Rejection;
 use crate::rows;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use consort_api::shapes::{Shutdown, Status, World, WorldLine};
+use consort_api::shapes::{self, Shutdown, Status, World, WorldLine};
 use consort_api::{Moment, openapi};
 use consort_sched::Reading;
 use serde::Deserialize;
@@ -38,6 +39,9 @@ pub(super) async fn status(
     }
     let trouble = desk.site.trouble();
     notes.extend(trouble.clone());
+    let (plans_rejected, rejections) = desk.meters.rejections();
+    notes
+        .extend(rejections.first().map(|last| rejection_note(&desk.about.policy, plans_rejected, &last.why)));
     Ok(Json(Status {
         version: env!("CARGO_PKG_VERSION").into(),
         world: desk.site.world().into(),
@@ -54,7 +58,16 @@ pub(super) async fn status(
         devices: gauges.devices.0,
         notes,
         trouble,
+        plans_rejected,
+        rejections: rejections
+            .into_iter()
+            .map(|Rejection { at, rule, why }| shapes::Rejection { at: Moment(at), rule, why })
+            .collect(),
     }))
+}
+
+fn rejection_note(policy: &str, count: u64, why: &str) -> String {
+    format!("policy {policy} has a bug: {count} of its plans were rejected; the last: {why}")
 }
 
 /// Asks the world anew. It may take its time, so it is asked where nobody else waits.

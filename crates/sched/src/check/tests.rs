@@ -111,7 +111,7 @@ fn a_plan_for_another_state_is_outdated() {
     for off in [-1i64, 1] {
         plan.based_on = scheduler.state.seen.wrapping_add_signed(off);
         let broken = check(&scheduler.state, scheduler.capabilities, &plan, START);
-        assert_eq!(broken, Err(Broken { rule: Breach::Outdated, index: 0 }));
+        assert_eq!(broken, Err(Broken { rule: Breach::Outdated, index: 0, job: None }));
     }
 }
 
@@ -496,6 +496,6 @@ fn a_plan_that_breaks_a_rule_is_thrown_away_whole() {
     scheduler.policy = Arc::new(Greedy(ask));
     let plan = scheduler.plan(START);
     assert!(plan.is_empty());
-    assert_eq!(scheduler.take_rejections(), vec![Broken { rule: Breach::SlotTooLarge, index: 0 }]);
+    assert_eq!(scheduler.take_rejections(), vec![Broken { rule: Breach::SlotTooLarge, index: 0, job: None }]);
     assert_eq!(scheduler.take_rejections(), vec![]);
 }

@@ -151,6 +151,11 @@ impl Draft<'_> {
         if search.tenant.is_some_and(|tenant| !self.below_ceiling(tenant, kind, share, leaving(tenant))) {
             return None;
         }
+        let least = u64::from(role.count.min) * u64::from(shape.devices) * u64::from(shape.share);
+        let is_promised = |tenant| least == 0 || self.is_promised(tenant, kind, before + least);
+        if self.within_guarantees && !search.tenant.is_some_and(is_promised) {
+            return None;
+        }
         let mut need = shape.need(cluster, self.free, kind, count, within);
         need.asked = Some(&self.state.classes);
         // What opinions that throw dice may throw: the same in the same state, and another for each decision.

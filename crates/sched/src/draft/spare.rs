@@ -2,12 +2,34 @@
 
 use super::Draft;
 use crate::view::AskView;
-use consort_types::{KindId, TenantId, WHOLE};
+use consort_types::{KindId, Qos, TenantId, WHOLE};
 use std::collections::BTreeMap;
 
 type Amounts = BTreeMap<KindId, u64>;
 
 impl Draft<'_> {
+    /// Whether some tenant has less than its guarantee.
+    pub(crate) fn has_unmet_guarantee(&self) -> bool {
+        let accounts = self.state.ledger.tenants.iter().enumerate().flat_map(|(tenant, entry)| {
+            let kinds = entry.accounts.iter().enumerate();
+            kinds
+                .map(move |(kind, account)| (TenantId(tenant as u32), KindId(kind as u32), account.guarantee))
+        });
+        let mut promised = accounts.filter(|(_, _, guarantee)| *guarantee > 0);
+        promised.any(|(tenant, kind, guarantee)| self.standing(tenant, kind) < guarantee)
+    }
+
+    /// Whether a tenant stays within its guarantee of a kind with this much more.
+    pub(crate) fn is_promised(&self, tenant: TenantId, kind: KindId, share: u64) -> bool {
+        self.standing(tenant, kind) + share <= self.state.ledger.account(tenant, kind).guarantee
+    }
+
+    /// Whether an ask has a claim by its tenant's guarantee: it stays within it on some kind that it needs.
+    pub(crate) fn may_claim(&self, ask: &AskView<'_>) -> bool {
+        let is_promised = |(kind, share)| share > 0 && self.is_promised(ask.tenant(), kind, share);
+        ask.spec().qos != Qos::BestEffort && self.least_needs(ask).into_iter().any(is_promised)
+    }
+
     /// Whether a tenant keeps at least its guarantee without this ask, in every kind that the ask holds.
     pub fn stands_without(&self, victim: &AskView<'_>) -> bool {
         self.is_spare(victim.tenant(), &self.held(victim))
@@ -33,10 +55,7 @@ impl Draft<'_> {
             return false;
         }
         let needs: Amounts = needs.collect();
-        let is_promised = |(&kind, &share): (&KindId, &u64)| {
-            let account = self.state.ledger.account(claimant.tenant(), kind);
-            self.standing(claimant.tenant(), kind) + share <= account.guarantee
-        };
+        let is_promised = |(&kind, &share): (&KindId, &u64)| self.is_promised(claimant.tenant(), kind, share);
         if self.is_spare(victim.tenant(), &held) {
             return needs.iter().any(|need| held.contains_key(need.0) && is_promised(need));
         }

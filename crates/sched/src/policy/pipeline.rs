@@ -1,10 +1,12 @@
 //! The kit: order, size, place, reclaim. A stock policy is a combination of four small opinions.
 //!
-//! One pass over everybody who waits, in order. Each is sized and placed; if there is no room, it may reclaim; if
-//! it still cannot start and its queue is strict, its queue is done for this pass. Requests of the same class are
-//! tried once; where nothing is taken back, those that had no room are not even tried before something grows that they
-//! could use. Simplified: no reservations, so in a queue that is not strict a wide gang can be passed for ever.
+//! Unmet guarantees are served first (`guarantees`). Then comes one pass over everybody who waits, in order. Each is
+//! sized and placed; if there is no room, it may reclaim; if it still cannot start and its queue is strict, its queue is
+//! done for this pass. Requests of the same class are tried once; where nothing is taken back, those that had no room are
+//! not even tried before something grows that they could use. Simplified: no reservations, so in a queue that is not
+//! strict a wide gang can be passed for ever.
 
+mod guarantees;
 mod take_back;
 
 use super::{Key, Order, Place, Policy, Reclaim, Size};
@@ -47,7 +49,9 @@ impl Policy for Pipeline {
         let view = draft.view();
         loop {
             let before = draft.mark();
-            let heads = self.pass(draft);
+            let mut victims = Victims::default();
+            self.serve_guarantees(draft, &mut victims);
+            let heads = self.pass(draft, &mut victims);
             let is_over = |&head: &AskId| view.ask(head).is_some_and(|head| ceiling(draft, &head).is_some());
             let is_another = self.order.shares() || heads.iter().any(is_over);
             if heads.is_empty() || !is_another || draft.is_at(before) {
@@ -84,7 +88,7 @@ impl Full {
 
 impl Pipeline {
     /// One pass over everybody who waits. Returns who holds up a strict queue.
-    fn pass(&self, draft: &mut Draft<'_>) -> Vec<AskId> {
+    fn pass(&self, draft: &mut Draft<'_>, victims: &mut Victims) -> Vec<AskId> {
         let (view, order) = (draft.view(), self.order.as_ref());
         draft.sync_lines(order);
         let shut = match self.takes_back(draft) {
@@ -92,7 +96,7 @@ impl Pipeline {
             false => draft.shut_classes(|draft, class| self.has_room(draft, class)),
         };
         let mut walk = draft.walk(order, shut);
-        let (mut full, mut victims, mut heads) = (Full::default(), Victims::default(), vec![]);
+        let (mut full, mut heads) = (Full::default(), vec![]);
         draft.forget_reason();
         while let Some((key, id)) = draft.next(&mut walk, order) {
             let ask = view.ask(id).expect("it waits");
@@ -104,7 +108,7 @@ impl Pipeline {
                 continue; // the world reports its end; then there is another plan
             }
             let is_ruled_out = walk.is_shut(ask.class_id()) || full.rules_out(&ask, key);
-            if draft.starts(id) || (!is_ruled_out && self.try_start(draft, &ask, key, &mut victims)) {
+            if draft.starts(id) || (!is_ruled_out && self.try_start(draft, &ask, key, victims)) {
                 continue;
             }
             full.insert(&ask, key);

@@ -1,8 +1,8 @@
 //! Who may take from whom. One opinion per file.
 //!
-//! An opinion only says whether a claim is better. The kit does the rest, the same way for all: it takes nothing
-//! before it knows that the claimant then fits, it takes no more than it needs, and the devices go to the claimant
-//! and to nobody else.
+//! An opinion says whether a claim is better, and whether work lost is weighed. The kit does the rest, the same way for
+//! all: it takes nothing before it knows that the claimant then fits, it takes no more than it needs, and the devices go
+//! to the claimant and to nobody else.
 
 mod guarantee;
 mod level;
@@ -43,6 +43,17 @@ impl Weakest {
 /// A rule of entitlement. It must be a strict order on claims (if `a` may take from `b`, then `b`, put back in the
 /// queue, may not take from `a`), or preemption would not terminate.
 pub trait Reclaim: Send + Sync {
+    /// Whether unmet guarantees are served before everything else. A rule that preempts for them must say so: otherwise a
+    /// job would be started on a free device while another is stopped for a guarantee which that device would have met.
+    fn serves_guarantees(&self) -> bool {
+        false
+    }
+
+    /// Whether, of those who may be preempted, the ones that lose least work are chosen; if not, the order decides.
+    fn weighs_loss(&self) -> bool {
+        true
+    }
+
     /// Whether there may be anybody from whom `claimant` may take, going by the weakest of those who hold what it could
     /// use. Saves looking at all of them; where it says no, `may_take` would say no to each.
     fn could_take(&self, _draft: &Draft<'_>, _claimant: (AskId, Key), _weakest: &Weakest) -> bool {

@@ -1,4 +1,4 @@
-//! A tenant below its guarantee preempts tenants above theirs.
+//! A tenant below its guarantee preempts tenants above theirs, once what is free does not meet it.
 //!
 //! The claimant stays within its guarantee, and the victim's tenant must be able to spare the victim; see
 //! `Draft::may_reclaim` for when a gang that is wider than its tenant's guarantee is stopped, and why this ends. Does badly
@@ -14,15 +14,12 @@ use consort_types::{AskId, Qos};
 pub struct Guarantee;
 
 impl Reclaim for Guarantee {
+    fn serves_guarantees(&self) -> bool {
+        true
+    }
+
     fn could_take(&self, draft: &Draft<'_>, claimant: (AskId, Key), _weakest: &Weakest) -> bool {
-        let view = draft.view();
-        let Some(claimant) = view.ask(claimant.0).filter(|ask| ask.spec().qos != Qos::BestEffort) else {
-            return false;
-        };
-        draft.least_needs(&claimant).into_iter().any(|(kind, share)| {
-            let promised = view.account(claimant.tenant(), kind).guarantee;
-            promised > 0 && share > 0 && draft.standing(claimant.tenant(), kind) + share <= promised
-        })
+        draft.view().ask(claimant.0).is_some_and(|claimant| draft.may_claim(&claimant))
     }
 
     fn may_take(&self, draft: &Draft<'_>, claimant: (AskId, Key), victim: (AskId, Key)) -> bool {

@@ -61,6 +61,8 @@ fn sample() -> Sample {
         devices: 2,
         notes: vec![],
         trouble: None,
+        plans_rejected: 0,
+        rejections: vec![],
     };
     Sample {
         status,
