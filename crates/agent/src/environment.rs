@@ -3,7 +3,7 @@
 //! For: a training script finds the words its framework looks for, whichever framework that is, and sees the devices it
 //! was granted and no others.
 //! Promises: a pure function of what was submitted and where it was placed. What the submitter had around them loses to
-//! what is set here, which loses to what was asked for by name; device masks and `CONSORT_*` lose to nothing. A vendor
+//! what is set here, which loses to what was asked for by name; device masks and [`OURS`] lose to nothing. A vendor
 //! of which nothing was granted gets an empty mask.
 //! Never: touches `NCCL_*`: how the network is used is the site's business.
 //!
@@ -28,8 +28,37 @@ use std::collections::BTreeMap;
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Tokens that act for a person elsewhere. What a submitter has around them reaches a job without being named, and these
-/// should not; a job that needs one asks for it by name. Our own token goes with all of `CONSORT_*`.
+/// should not; a job that needs one asks for it by name. Our own token is among [`OURS`].
 const SECRETS: [&str; 1] = ["SLURM_JWT"];
+
+/// Variables that are Consort's. Inherited from another job or from the daemon's own settings, they would be wrong here;
+/// other variables that begin with `CONSORT_` belong to the user.
+pub const OURS: [&str; 22] = [
+    // What a worker is told of itself.
+    "CONSORT_JOB",
+    "CONSORT_JOB_NAME",
+    "CONSORT_ALLOCATION",
+    "CONSORT_ATTEMPT",
+    "CONSORT_STAGE",
+    "CONSORT_TASK",
+    "CONSORT_TASKS",
+    "CONSORT_ROLE",
+    "CONSORT_RANK",
+    "CONSORT_SIZE",
+    "CONSORT_LOCAL_RANK",
+    "CONSORT_LOCAL_SIZE",
+    "CONSORT_DEVICES",
+    "CONSORT_SHARE",
+    "CONSORT_SLOT",
+    "CONSORT_SHIM",
+    // What the daemon and its clients are told.
+    "CONSORT_TOKEN",
+    "CONSORT_LOG",
+    "CONSORT_CRASH_AT",
+    "CONSORT_CRASH_TRACE",
+    "CONSORT_SNAPSHOT_EVERY",
+    "CONSORT_NVIDIA_LIBRARY",
+];
 
 /// What each worker of a team finds, in order of names.
 pub fn environment(team: &Team<'_>, work: &Work, rank: u32) -> Vec<(String, String)> {
@@ -51,7 +80,7 @@ pub fn environment(team: &Team<'_>, work: &Work, rank: u32) -> Vec<(String, Stri
 
 /// Our own words, and nobody else's under our name.
 fn set_own(all: &mut BTreeMap<String, String>, team: &Team<'_>, worker: &Worker) {
-    all.retain(|name, _| !name.starts_with("CONSORT_"));
+    all.retain(|name, _| !OURS.contains(&name.as_str()));
     let ask = team.allocation.ask;
     let stage = &team.spec.stages[usize::from(ask.stage)];
     let own = [

@@ -68,6 +68,8 @@ pub struct LogQuery {
     pub attempt: Option<u64>,
     /// Attempts from this one on.
     pub since: Option<u64>,
+    /// Only the last so many lines of each worker.
+    pub tail: Option<u64>,
 }
 
 /// Output on its way.
@@ -143,6 +145,7 @@ impl Client {
             ("rank", number(query.rank)),
             ("attempt", number(query.attempt)),
             ("since", number(query.since)),
+            ("tail", number(query.tail)),
         ];
         // A job may be silent for as long as it likes.
         let answer = self.stream(&format!("/v1/jobs/{id}/logs"), &parameters, "text/plain", None)?;

@@ -15,6 +15,7 @@
 //! | [`wording`] | how jobs, times and amounts are said |
 
 mod act;
+mod command;
 mod devices;
 mod events;
 mod explain;

@@ -4,9 +4,9 @@
 //! Somebody who is slow holds up nobody and costs nothing: what has left the memory is read from the journal.
 
 use crate::journal::Batch;
-use crate::telling;
+use crate::telling::{self, NodeNames};
 use bytes::Bytes;
-use consort_types::{Event, JobId};
+use consort_types::{Event, Fact, Input, JobId};
 use std::collections::VecDeque;
 use std::sync::{Arc, RwLock};
 use tokio::sync::watch;
@@ -28,6 +28,7 @@ struct Chunk {
 /// The feed.
 pub struct Feed {
     chunks: RwLock<VecDeque<Chunk>>,
+    names: RwLock<Arc<NodeNames>>,
     last: watch::Sender<u64>,
 }
 
@@ -42,9 +43,14 @@ pub enum Next {
 }
 
 impl Feed {
-    /// A feed that begins behind a position.
-    pub fn new(last: u64) -> Self {
-        Self { chunks: RwLock::default(), last: watch::Sender::new(last) }
+    /// A feed that begins behind a position, with the nodes that have joined by then.
+    pub fn new(last: u64, names: NodeNames) -> Self {
+        Self { chunks: RwLock::default(), names: RwLock::new(names.into()), last: watch::Sender::new(last) }
+    }
+
+    /// What nodes are called.
+    pub fn names(&self) -> Arc<NodeNames> {
+        self.names.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
     }
 
     /// Adds events that are now on disk, the first of them at `first`.
@@ -53,13 +59,18 @@ impl Feed {
             return;
         }
         let (mut sent, mut begins) = (vec![], vec![]);
+        let mut names = self.names.write().unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut submitted = batch.works.iter().peekable();
         for (position, event) in (first..).zip(&batch.events) {
             begins.push(sent.len() as u32);
             let job =
                 submitted.next_if(|(_, submission)| submission.position == position).map(|(job, _)| *job);
-            write(&mut sent, position, event, job);
+            if matches!(event.fact, Fact::Accepted(Input::NodeJoined(_))) {
+                Arc::make_mut(&mut names).learn(event);
+            }
+            write(&mut sent, position, event, job, &names);
         }
+        drop(names);
         let last = first + batch.events.len() as u64 - 1;
         let chunk = Chunk { first, last, sent: sent.into(), begins: begins.into() };
         {
@@ -95,8 +106,8 @@ impl Feed {
 }
 
 /// One event as it is sent.
-pub fn write(sent: &mut Vec<u8>, position: u64, event: &Event, submitted: Option<JobId>) {
-    let line = telling::line(position, event, submitted);
+pub fn write(sent: &mut Vec<u8>, position: u64, event: &Event, submitted: Option<JobId>, names: &NodeNames) {
+    let line = telling::line(position, event, submitted, names);
     sent.extend_from_slice(format!("id: {position}\nevent: {}\ndata: ", line.kind).as_bytes());
     serde_json::to_writer(&mut *sent, &line).expect("plain data");
     sent.extend_from_slice(b"\n\n");

@@ -20,6 +20,7 @@ use crate::mail::{Letters, Mailbox};
 use crate::meters::Meters;
 use crate::run::Run;
 use crate::site::Site;
+use crate::telling::NodeNames;
 use announced::Announced;
 use consort_api::shapes::Workers;
 use consort_sched::{Policy, Scheduler};
@@ -136,7 +137,8 @@ where
     let beside = options.socket.as_deref().map(|path| (path, socket_url.as_deref()));
     let announced = options.address.as_deref().map(|path| Announced::new(path, &url, beside)).transpose()?;
     notes.extend(announced.as_ref().and_then(Announced::note));
-    let feed = Arc::new(Feed::new(journal.last()));
+    let names = scheduler.view().nodes().map(|node| node.spec.name.clone()).collect();
+    let feed = Arc::new(Feed::new(journal.last(), NodeNames::new(names)));
     let meters = Arc::new(Meters::default());
     let (asked, asked_to_go) = oneshot::channel();
     let devices = kinds(&scheduler);

@@ -5,6 +5,7 @@ use consort_daemon::journal::{Batch, Journal};
 use consort_daemon::mail::{Letter, mailbox};
 use consort_daemon::meters::Meters;
 use consort_daemon::run::Run;
+use consort_daemon::telling::NodeNames;
 use consort_sched::stock;
 use consort_types::*;
 use std::sync::Arc;
@@ -58,7 +59,7 @@ fn the_end_of_a_job_is_not_told_before_it_is_on_disk() {
     let (ended, mut end) = oneshot::channel();
     mailbox.send(Letter::Input { input: Input::Cancel(job), work: None, answer: cancelled }).expect("room");
     mailbox.send(Letter::Wait { job, answer: ended }).expect("room");
-    let feed = Arc::new(Feed::new(journal.last()));
+    let feed = Arc::new(Feed::new(journal.last(), NodeNames::default()));
     let run = Run::new(scheduler, Nowhere, journal, letters, feed, Arc::new(Meters::default()), 0);
     let run = run.expect("a thread");
     assert!(run.run().is_err(), "a commit that fails ends the loop");

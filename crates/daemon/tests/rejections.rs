@@ -61,7 +61,8 @@ fn rejected_plans_are_counted_and_the_last_few_kept() {
     }
     journal.commit(&batch).expect("there is room");
     let (mailbox, letters) = mailbox();
-    let (meters, feed) = (Arc::new(Meters::default()), Arc::new(Feed::new(journal.last())));
+    let (meters, feed) =
+        (Arc::new(Meters::default()), Arc::new(Feed::new(journal.last(), Default::default())));
     let run = Run::new(scheduler, Nowhere, journal, letters, feed, meters.clone(), 0).expect("a thread");
     let running = std::thread::spawn(move || run.run().map(drop));
     for _ in 0..20 {

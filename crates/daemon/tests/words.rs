@@ -53,7 +53,10 @@ fn of_what_was_stopped_and_waits_again() {
     let mut scheduler = house();
     say(&mut scheduler, Input::Drain(NodeId(0)));
     let event = say(&mut scheduler, over(Outcome::Stopped, "node n3 is down"));
-    assert_eq!(telling::line(9, &event, None).text, "job 1 stopped, attempt 1: node n3 is down");
+    assert_eq!(
+        telling::line(9, &event, None, &Default::default()).text,
+        "job 1 stopped, attempt 1: node n3 is down"
+    );
     let reason = "needs 1 device, 0 free, 1 on nodes that take no new work; its last attempt was stopped: node n3 is down";
     let (rows, _) = rows::living(&scheduler.reading(), Time::ZERO, &silent, &rows::Wanted::default(), 9);
     assert_eq!(rows[0].reason, reason);

@@ -10,6 +10,7 @@ mod job;
 use crate::scheduler::Scheduler;
 use crate::state::cluster::Health;
 use crate::state::jobs::{Job, Phase};
+use consort_types::file::value::is_hidden;
 use consort_types::*;
 
 /// Names longer than this help nobody.
@@ -381,10 +382,10 @@ fn text(what: &str, value: &str, longest: usize) -> Verdict {
             format!("use 1 to {longest}"),
         );
     }
-    if value.chars().any(char::is_control) {
+    if value.chars().any(is_hidden) {
         return refuse(
             Rule::Malformed,
-            format!("{what} {value:?} contains control characters"),
+            format!("{what} {value:?} contains control or invisible characters"),
             "use printable ones",
         );
     }

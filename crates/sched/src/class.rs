@@ -89,7 +89,7 @@ impl Class {
         let roles = roles.iter().map(|role| {
             let shapes = role.shapes.iter().map(|shape| {
                 let kind = match &shape.kind {
-                    Some(name) => Some(cluster.kind(name)?),
+                    Some(name) => Some(cluster.kind_meant(name)?),
                     None => None,
                 };
                 let level = |name: &Option<String>| match name {

@@ -43,6 +43,9 @@ pub struct LevelSpec {
     pub link: Option<String>,
 }
 
+/// The kind of processors.
+pub const CPU: &str = "cpu";
+
 /// A kind of device.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct KindSpec {
@@ -52,7 +55,7 @@ pub struct KindSpec {
     pub vendor: String,
     /// Memory of one device; 0 when it is not accounted for.
     pub memory_bytes: u64,
-    /// Granted only to those who ask for it by name: processors of a machine that has accelerators too.
+    /// Granted only to jobs that name it: processors where there are accelerators too. See [`KindSpec::reserve_processors`].
     #[serde(default)]
     pub by_name: bool,
 }
@@ -61,6 +64,15 @@ impl KindSpec {
     /// A kind of which nothing is known but its name.
     pub fn named(name: impl Into<String>) -> Self {
         Self { name: name.into(), vendor: String::new(), memory_bytes: 0, by_name: false }
+    }
+
+    /// What a device is to a job that names no kind: an accelerator. Processors are devices only where there is no
+    /// accelerator at all, or for jobs that ask for [`CPU`] by name. Every world calls this on the kinds it found.
+    pub fn reserve_processors(kinds: &mut [KindSpec]) {
+        let has_accelerators = kinds.iter().any(|kind| kind.name != CPU);
+        for kind in kinds {
+            kind.by_name = kind.name == CPU && has_accelerators;
+        }
     }
 }
 

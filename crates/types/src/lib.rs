@@ -34,7 +34,7 @@ pub mod time;
 pub mod work;
 pub mod world;
 
-pub use cluster::{DeviceGroup, Host, KindSpec, LevelSpec, NodeSpec, Settings};
+pub use cluster::{CPU, DeviceGroup, Host, KindSpec, LevelSpec, NodeSpec, Settings};
 pub use digest::Digest;
 pub use id::{AllocationId, AskId, DeviceId, JobId, KindId, NodeId, QueueId, TenantId};
 pub use input::{Cause, Event, Fact, Illness, Input, Outcome};

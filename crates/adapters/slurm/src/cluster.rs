@@ -8,11 +8,8 @@
 use crate::gres::{self, Gres};
 use crate::shapes::Node;
 use crate::topology::Topology;
-use consort_types::{DeviceGroup, KindSpec, NodeSpec};
+use consort_types::{CPU, DeviceGroup, KindSpec, NodeSpec};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// What processors are called.
-pub const CPU: &str = "cpu";
 
 /// Resources that are no devices of their own.
 const NO_DEVICES: &[&str] = &["mps", "shard", "craynetwork", "bandwidth", "tmpdisk", "nic"];
@@ -155,9 +152,9 @@ pub fn kinds(found: &[Found]) -> Vec<KindSpec> {
             names.push(&group.kind);
         }
     }
-    let has_others = names.iter().any(|name| *name != CPU);
-    let kind = |name: &&str| KindSpec { by_name: *name == CPU && has_others, ..KindSpec::named(*name) };
-    names.iter().map(kind).collect()
+    let mut kinds: Vec<KindSpec> = names.into_iter().map(KindSpec::named).collect();
+    KindSpec::reserve_processors(&mut kinds);
+    kinds
 }
 
 /// What an administrator should know.

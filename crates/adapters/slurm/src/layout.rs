@@ -5,10 +5,9 @@
 //! rule, several are a heterogeneous job, which Slurm starts together or not at all.
 //! Never: guesses: a placement that does not fit the spec or the nodes is told, not bent.
 
-use crate::cluster::CPU;
 use crate::gres::Gres;
 use crate::submission::Part;
-use consort_types::{AllocationId, DeviceId, JobSpec, Placement, Work};
+use consort_types::{AllocationId, CPU, DeviceId, JobSpec, Placement, Work};
 use std::collections::BTreeMap;
 
 /// What a job gets of a node beside its devices, when it does not say.

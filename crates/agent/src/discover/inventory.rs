@@ -5,13 +5,11 @@
 //! [`Inventory::devices`] is the position in [`Inventory::node_spec`]; no two devices share an identity.
 //! Never: asks the machine anything.
 
+pub use consort_types::CPU;
 use consort_types::{DeviceGroup, KindSpec, NodeSpec};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-
-/// The kind of device that a processor is.
-pub const CPU: &str = "cpu";
 
 /// One device that was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,17 +95,18 @@ impl Inventory {
 
     /// The kinds there are, in order. Processors are for those who ask for them by name, unless there is nothing else.
     pub fn kinds(&self) -> Vec<KindSpec> {
-        let others = self.devices.iter().any(|device| device.kind != CPU);
         let kinds = self.devices.chunk_by(|a, b| a.kind == b.kind);
-        kinds
+        let mut kinds: Vec<KindSpec> = kinds
             .map(|devices| KindSpec {
                 name: devices[0].kind.clone(),
                 vendor: devices[0].vendor.clone(),
                 // Cards of one kind differ by a few pages that their drivers keep; what all of them have counts.
                 memory_bytes: devices.iter().map(|device| device.memory_bytes).min().unwrap_or(0),
-                by_name: devices[0].kind == CPU && others,
+                by_name: false,
             })
-            .collect()
+            .collect();
+        KindSpec::reserve_processors(&mut kinds);
+        kinds
     }
 }
 

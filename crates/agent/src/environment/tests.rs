@@ -285,7 +285,9 @@ fn what_was_asked_for_wins_except_over_masks_and_our_own() {
     work.inherited = vec![
         pair("RANK", "99"),
         pair("HOME", "/h"),
-        pair("CONSORT_OLD", "1"),
+        pair("CONSORT_ATTEMPT_OF_MINE", "1"),
+        pair("CONSORT_SHARE", "7"),
+        pair("CONSORT_LOG", "debug"),
         pair("NCCL_DEBUG", "INFO"),
         pair("", "x"),
         pair("A=B", "x"),
@@ -301,7 +303,9 @@ fn what_was_asked_for_wins_except_over_masks_and_our_own() {
     for (name, value) in [
         ("RANK", Some("0")),
         ("HOME", Some("/h")),
-        ("CONSORT_OLD", None),
+        ("CONSORT_ATTEMPT_OF_MINE", Some("1")),
+        ("CONSORT_SHARE", None),
+        ("CONSORT_LOG", None),
         ("MASTER_PORT", Some("1234")),
         ("CUDA_VISIBLE_DEVICES", Some("GPU-2")),
         ("CONSORT_RANK", Some("0")),

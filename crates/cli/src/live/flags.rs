@@ -1,10 +1,12 @@
 //! The flags that `submit` and `run` share. Each of them wins over what a file says.
 
+use super::sources::Source;
+use super::wording::now;
 use crate::failure::{Failure, note};
 use clap::ValueEnum;
-use consort_types::file::job::{JobFile, signal};
+use consort_types::file::job::{JobFile, array, deadline, signal};
 use consort_types::file::{limits, value};
-use consort_types::{Count, Dependency, Grace, JobId, Qos, Role, Span};
+use consort_types::{Count, Dependency, Form, Grace, JobId, Qos, Role, Span, Time};
 use std::path::{Path, PathBuf};
 
 /// What the job is to be like.
@@ -14,8 +16,8 @@ pub struct Flags {
     /// What it is called; the program or the file when absent
     #[arg(long, value_parser = parser(value::name))]
     name: Option<String>,
-    /// So many devices, all for one worker
-    #[arg(long, value_name = "N", value_parser = parser(value::width), conflicts_with_all = ["workers", "devices_per_worker"])]
+    /// Number of accelerators, all for one worker; processors only where there is no accelerator
+    #[arg(long, visible_alias = "gpus", value_name = "N", value_parser = parser(value::width), conflicts_with_all = ["workers", "devices_per_worker"])]
     devices: Option<u32>,
     /// So many workers, or a range of them like 2-8
     #[arg(long, value_name = "W", value_parser = parser(value::range))]
@@ -23,7 +25,7 @@ pub struct Flags {
     /// So many devices for each worker
     #[arg(long, value_name = "D", value_parser = parser(value::width))]
     devices_per_worker: Option<u32>,
-    /// The kind of device; with commas between them, kinds that would all do, the preferred first
+    /// The kind of device, in any case; with commas between them, kinds that would all do, the preferred first
     #[arg(long, value_name = "K", value_delimiter = ',', value_parser = parser(value::name))]
     kind: Vec<String>,
     /// A feature that a node must have; with commas between them, all of them
@@ -50,6 +52,15 @@ pub struct Flags {
     /// How long one attempt may run, as in 2h
     #[arg(long, value_name = "TIME", value_parser = parser(time))]
     time: Option<Span>,
+    /// When it should have ended: +6h from now, or an instant like 2026-03-09T14:05:00Z; orders, never kills
+    #[arg(long, value_name = "TIME", value_parser = parser(|text| deadline(text, now())))]
+    deadline: Option<Time>,
+    /// How long it is expected to run, as in 90m; some policies start short jobs first
+    #[arg(long, value_name = "TIME", value_parser = parser(value::span))]
+    estimate: Option<Span>,
+    /// Run it as an array: one task for each index, as in 0-9,12 or 0-100:10
+    #[arg(long, value_name = "INDICES", value_parser = parser(array))]
+    array: Option<(u32, Vec<u32>)>,
     /// How many failed attempts are tried again
     #[arg(long, value_name = "N", value_parser = parser(value::retries))]
     retries: Option<u32>,
@@ -81,7 +92,7 @@ pub enum Export {
 
 impl Flags {
     /// Puts the flags over what the file says, and the environment under it; a script has its own already.
-    pub fn apply(&self, job: &mut JobFile, is_script: bool) -> Result<(), Failure> {
+    pub fn apply(&self, job: &mut JobFile, source: Source) -> Result<(), Failure> {
         let spec = &mut job.spec;
         macro_rules! win {
             ($($field:ident)*) => {$(
@@ -92,6 +103,15 @@ impl Flags {
         }
         win!(name queue tenant priority qos retries);
         spec.time_limit = self.time.or(spec.time_limit);
+        spec.deadline = self.deadline.or(spec.deadline);
+        spec.estimate = self.estimate.or(spec.estimate);
+        if let Some((tasks, indices)) = &self.array {
+            let [stage] = &mut spec.stages[..] else {
+                return Err(stays_in_the_file("stages"));
+            };
+            stage.form = Form::Bag { tasks: *tasks };
+            job.work.stages[0].indices.clone_from(indices);
+        }
         if !self.after.is_empty() {
             spec.after = self.after.clone();
         }
@@ -100,6 +120,10 @@ impl Flags {
                 return Err(stays_in_the_file("stages"));
             };
             let [role] = &mut stage.roles[..] else { return Err(stays_in_the_file("roles")) };
+            if source == (Source::Script { is_plain: true }) && self.has_devices() {
+                // Its processors were a default; devices are accelerators, whoever asks for them.
+                role.shapes.iter_mut().for_each(|shape| shape.kind = None);
+            }
             self.hardware(role)?;
         }
         for (name, text) in &self.env {
@@ -117,7 +141,7 @@ impl Flags {
             Some(Export::All) => job.work.inherited = environment(|_| true),
             Some(Export::None) => job.work.inherited.clear(),
             // A file that brings an environment along means that one.
-            None if !is_script && job.work.inherited.is_empty() => {
+            None if source == Source::File && job.work.inherited.is_empty() => {
                 job.work.inherited = environment(|_| true);
             }
             None => {}
@@ -126,10 +150,14 @@ impl Flags {
     }
 
     fn has_hardware(&self) -> bool {
-        let some =
-            [self.devices, self.devices_per_worker, self.workers.map(|_| 0), self.share.map(u32::from)];
         let named = !self.kind.is_empty() || !self.feature.is_empty();
-        some.iter().any(Option::is_some) || self.memory.is_some() || named
+        self.has_devices() || self.workers.is_some() || named
+    }
+
+    /// Whether some flag is about devices and not only about how many workers there are.
+    fn has_devices(&self) -> bool {
+        let counted = self.devices.is_some() || self.devices_per_worker.is_some();
+        counted || self.share.is_some() || self.memory.is_some()
     }
 
     fn hardware(&self, role: &mut Role) -> Result<(), Failure> {

@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use consort_api::client::{Lines, LogQuery, Mark};
 use consort_api::shapes::Job;
 use consort_api::{Client, ClientError};
+use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{BufReader, ErrorKind, Read, Write};
 use std::path::Path;
@@ -15,7 +16,10 @@ Examples:
   consort logs 17
   consort logs -f 17                        until it has ended
   consort logs 17 --tail 50
-  consort logs 17 --task 3 --rank 1 --attempt 2";
+  consort logs 17 --task 3 --rank 1 --attempt 2
+  consort logs 17 --json                    one JSON object for each line
+
+With -f, --tail counts for each worker. An object has worker, stage, task, rank, attempt and text.";
 
 /// Show what a job has written
 #[derive(clap::Args)]
@@ -39,6 +43,9 @@ pub struct Args {
     /// Only the last so many lines
     #[arg(long, value_name = "N")]
     tail: Option<usize>,
+    /// Print JSON, an object for each line
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     server: Server,
 }
@@ -47,30 +54,32 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let client = args.server.client()?;
     let (task, rank, attempt) = (args.task, args.rank, args.attempt);
-    let mut query = LogQuery { task, rank, attempt, ..LogQuery::default() };
-    let mut told = Told::default();
-    if let Some(lines) = args.tail {
-        query.marks = true;
-        let mut tail = LastLines::new(lines);
-        let whole = read(client.logs(args.job, &query)?.reader, |mark, bytes| {
-            tail.add(&told.take(&mark, bytes));
+    let tail = args.tail.map(|lines| lines as u64);
+    let mut query = LogQuery { task, rank, attempt, tail, ..LogQuery::default() };
+    let mut told = Told { json: args.json, ..Told::default() };
+    if args.follow {
+        return go_on(&client, args.job, query, &mut told).map(drop);
+    }
+    if args.tail.is_none() && !args.json {
+        return copy(client.logs(args.job, &query)?.reader)?.map_or(Ok(()), |_| Err(broken(&client)));
+    }
+    query.marks = true;
+    // Each worker sends its last lines; of them all, the last are wanted.
+    let mut last = args.tail.map(LastLines::new);
+    let mut show = |bytes: &[u8]| match &mut last {
+        Some(last) => {
+            last.add(bytes);
             Ok(())
-        })?;
-        if !whole {
-            return Err(broken(&client));
         }
-        if !args.follow {
-            tail.add(&told.finish());
-        }
-        write(&tail.bytes())?;
+        None => write(bytes),
+    };
+    let reader = client.logs(args.job, &query)?.reader;
+    let is_whole = read(reader, |mark, bytes| show(&told.take(&mark, bytes)))?;
+    show(&told.finish())?;
+    if let Some(last) = last.filter(|_| is_whole) {
+        write(&last.bytes())?;
     }
-    match (args.follow, args.tail) {
-        (true, _) => go_on(&client, args.job, query, &mut told).map(drop),
-        (false, Some(_)) => Ok(()),
-        (false, None) => {
-            copy(client.logs(args.job, &query)?.reader)?.map_or(Ok(()), |_| Err(broken(&client)))
-        }
-    }
+    if is_whole { Ok(()) } else { Err(broken(&client)) }
 }
 
 /// The last lines of a text that comes in pieces.
@@ -106,6 +115,8 @@ impl LastLines {
 /// What has been told of every worker, so that nothing is told twice after a stream broke.
 #[derive(Default)]
 struct Told {
+    /// As JSON, an object for each line.
+    json: bool,
     workers: BTreeMap<(u16, u32, u32), Place>,
 }
 
@@ -129,7 +140,8 @@ struct Place {
 impl Told {
     /// What is to be written of a piece.
     fn take(&mut self, mark: &Mark, bytes: &[u8]) -> Vec<u8> {
-        let place = self.workers.entry((mark.stage, mark.task, mark.rank)).or_default();
+        let worker = (mark.stage, mark.task, mark.rank);
+        let place = self.workers.entry(worker).or_default();
         place.name.clone_from(&mark.name);
         let mut told = vec![];
         let new = if mark.file == 0 {
@@ -137,13 +149,20 @@ impl Told {
         } else {
             let new = place.new_of(mark, bytes);
             if place.is_caught_up {
-                told = place.go_to(mark);
+                let attempt = place.attempt;
+                let left = place.go_to(mark);
+                told = if self.json {
+                    objects(worker, &place.name, attempt, &left)
+                } else {
+                    named(&place.name, left)
+                };
             }
             new
         };
-        told.extend(match place.name.is_empty() {
-            true => new.to_vec(),
-            false => place.lines.add(&place.name, new),
+        told.extend(match (self.json, place.name.is_empty()) {
+            (true, _) => objects(worker, &place.name, mark.attempt, &place.lines.add("", new)),
+            (false, true) => new.to_vec(),
+            (false, false) => place.lines.add(&place.name, new),
         });
         told
     }
@@ -160,8 +179,30 @@ impl Told {
 
     /// The last lines, although they have no end.
     fn finish(&mut self) -> Vec<u8> {
-        self.workers.values_mut().flat_map(|place| place.lines.finish(&place.name)).collect()
+        let json = self.json;
+        let rest = self.workers.iter_mut().map(|(worker, place)| {
+            let rest = place.lines.finish("");
+            if json { objects(*worker, &place.name, place.attempt, &rest) } else { named(&place.name, rest) }
+        });
+        rest.flatten().collect()
     }
+}
+
+/// The last line of a worker, behind its name.
+fn named(name: &str, line: Vec<u8>) -> Vec<u8> {
+    if line.is_empty() { line } else { [name.as_bytes(), &line].concat() }
+}
+
+/// Whole lines of a worker (stage, task, rank, by position) as JSON, one object for each. `worker` is what its lines
+/// stand behind where there are several, as in `task 13`.
+fn objects((stage, task, rank): (u16, u32, u32), name: &str, attempt: u32, lines: &[u8]) -> Vec<u8> {
+    let worker = name.trim_end().trim_start_matches('[').trim_end_matches(']');
+    let object = |line: &[u8]| {
+        let text = String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(line));
+        let at = json!({"worker": worker, "stage": stage, "task": task, "rank": rank, "attempt": attempt, "text": text});
+        at.to_string() + "\n"
+    };
+    lines.split_inclusive(|&byte| byte == b'\n').flat_map(|line| object(line).into_bytes()).collect()
 }
 
 impl Place {
@@ -187,7 +228,7 @@ impl Place {
     fn go_to(&mut self, mark: &Mark) -> Vec<u8> {
         let mut left = vec![];
         if mark.attempt != self.attempt {
-            left = self.lines.finish(&self.name);
+            left = self.lines.finish("");
             self.older.clear();
         } else if mark.file != self.file {
             self.older.insert(self.file);
@@ -202,9 +243,9 @@ impl Place {
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Writes what a job writes, until it has ended, and returns the job. A stream that breaks is taken up again where it
-/// broke.
-pub fn follow(client: &Client, id: u64, query: LogQuery) -> Result<Job, Failure> {
-    go_on(client, id, query, &mut Told::default())
+/// broke. With `json`, every line is an object.
+pub fn follow(client: &Client, id: u64, query: LogQuery, json: bool) -> Result<Job, Failure> {
+    go_on(client, id, query, &mut Told { json, ..Told::default() })
 }
 
 fn go_on(client: &Client, id: u64, mut query: LogQuery, told: &mut Told) -> Result<Job, Failure> {
@@ -217,6 +258,8 @@ fn go_on(client: &Client, id: u64, mut query: LogQuery, told: &mut Told) -> Resu
             Ok(log) => log,
             Err(error) => return Ok(Err(error)),
         };
+        // Whoever comes back goes on where they were, however much was written meanwhile.
+        query.tail = None;
         let is_whole = read(log.reader, |mark, bytes| write(&told.take(&mark, bytes)))?;
         if is_whole && !query.follow {
             write(&told.finish())?;

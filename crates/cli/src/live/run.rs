@@ -4,16 +4,15 @@
 //! terminal. An interrupt asks what is meant where somebody can answer, and cancels where nobody can: a script that is
 //! interrupted must not leave work behind.
 
-use super::flags::{self, Flags};
+use super::flags::Flags;
 use super::server::Server;
-use super::{logs, wording};
+use super::sources::Source;
+use super::{command, logs, wording};
 use crate::failure::{Failure, note, one_line};
+use crate::screen::print;
 use consort_api::Client;
 use consort_api::client::LogQuery;
 use consort_api::shapes::{Job, State};
-use consort_types::file::job::JobFile;
-use consort_types::file::limits;
-use consort_types::{Command, Grace, JobSpec, Limits, Output, Shape, StageWork, Work};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::io::{IsTerminal, Write};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -25,6 +24,7 @@ Examples:
   consort run --devices 8 --kind h200 --time 2h -- torchrun --nproc-per-node 8 train.py
   consort run --workers 4 --devices-per-worker 2 --env NCCL_DEBUG=INFO -- ./work.sh
 
+With --json, every line of output is one JSON object, and the last one is the job.
 The exit code is the command's own. Ctrl-C asks whether to cancel the job, to leave
 it running, or to go on; twice cancels it.";
 
@@ -35,6 +35,9 @@ pub struct Args {
     /// The command and its arguments
     #[arg(value_name = "CMD", required = true, trailing_var_arg = true)]
     command: Vec<String>,
+    /// Print JSON: an object for each line of output, then the job
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     flags: Flags,
     #[command(flatten)]
@@ -53,45 +56,27 @@ enum News {
 
 /// The command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let mut job = job(&args.command)?;
-    args.flags.apply(&mut job, false)?;
+    let mut job = command::job(&args.command)?;
+    args.flags.apply(&mut job, Source::File)?;
     let client = args.server.client()?;
     let (sender, news) = channel();
     // Before the job exists: an interrupt in between must not leave it behind.
     listen(sender.clone())?;
     let submitted = client.submit(&job.to_json())?;
     note(&format!("consort: job {} ({}) is submitted", submitted.id, one_line(&submitted.name)));
-    let (follower, id) = (client.clone(), submitted.id);
+    let (follower, id, json) = (client.clone(), submitted.id, args.json);
     let teller = sender.clone();
     std::thread::spawn(move || {
-        let over = logs::follow(&follower, id, LogQuery::default());
+        let over = logs::follow(&follower, id, LogQuery::default(), json);
+        let over = over.and_then(|job| {
+            if json {
+                print(&(serde_json::to_string(&job).expect("plain data") + "\n"))?;
+            }
+            Ok(job)
+        });
         let _ = teller.send(News::Over(over));
     });
     stay(&client, id, &sender, &news)
-}
-
-/// A job of one worker with one device, which flags then change.
-fn job(command: &[String]) -> Result<JobFile, Failure> {
-    let bytes: usize = command.iter().map(|word| word.len() + 1).sum();
-    if bytes > limits::COMMAND_BYTES || command.iter().any(|word| word.len() > limits::VARIABLE_BYTES) {
-        return Err(Failure::request("the command is larger than 1 MiB", "put it into a file"));
-    }
-    if command[0].is_empty() {
-        return Err(Failure::request("the command is empty", "name a program after --"));
-    }
-    let name = command[0].rsplit('/').next().unwrap_or_default();
-    let name: String = name.chars().filter(|letter| !letter.is_control()).take(limits::NAME).collect();
-    let name = if name.is_empty() { "job".into() } else { name };
-    let work = Work {
-        stages: vec![StageWork { commands: vec![Command::Program(command.to_vec())], indices: vec![] }],
-        workdir: flags::here()?,
-        env: vec![],
-        inherited: vec![],
-        grace: Grace::default(),
-        limits: Limits::default(),
-        output: Output::default(),
-    };
-    Ok(JobFile { spec: JobSpec::gang(name, 1, Shape::any()), work, notes: vec![] })
 }
 
 /// Signals become news.

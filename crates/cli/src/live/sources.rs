@@ -12,21 +12,34 @@ use std::path::Path;
 /// Larger than any job file that would be accepted.
 const LARGEST: u64 = 64 << 20;
 
-/// A job from a file, and whether that is a script, which says itself what of the environment travels. `-` is standard
-/// input. Notes about it are told at once.
-pub fn job(path: &Path) -> Result<(JobFile, bool), Failure> {
+/// What a job was read from. It decides what flags mean beside it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// A job file, or a command: asks for accelerators unless it says otherwise.
+    File,
+    /// A script, which says itself what of the environment travels.
+    Script {
+        /// It names no accelerator and so runs on processors.
+        is_plain: bool,
+    },
+}
+
+/// A job from a file, and what that file is. `-` is standard input. Notes about it are told at once.
+pub fn job(path: &Path) -> Result<(JobFile, Source), Failure> {
     let (file, text) = text(path)?;
     let workdir = flags::here()?;
     let around = Around { now: now(), workdir: &workdir };
-    let is_script = is_script(&file, &text);
-    let job = if is_script {
-        with_environment(sbatch::read(&file, &text, &around).map_err(malformed)?)
+    let mut source = Source::File;
+    let job = if is_script(&file, &text) {
+        let batch = sbatch::read(&file, &text, &around).map_err(malformed)?;
+        source = Source::Script { is_plain: batch.is_plain };
+        with_environment(batch)
     } else if file.ends_with(".json") {
         read_json(&file, text.as_bytes(), &around).map_err(malformed)?
     } else {
         read(&file, &text, &around).map_err(malformed)?
     };
-    Ok((noted(&file, job), is_script))
+    Ok((noted(&file, job), source))
 }
 
 /// A job from a batch script, whatever it is called, with options that win over its own.
@@ -51,7 +64,7 @@ pub fn script(file: &str, text: &str, options: &Options, arguments: &[String]) -
 
 /// What of the environment a script asks for.
 fn with_environment(batch: Batch) -> JobFile {
-    let Batch { mut job, export } = batch;
+    let Batch { mut job, export, .. } = batch;
     job.work.inherited = match export {
         Export::All => flags::environment(|_| true),
         Export::Only(names) => flags::environment(|name| names.iter().any(|wanted| wanted == name)),

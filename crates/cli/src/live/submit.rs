@@ -1,8 +1,9 @@
-//! `consort submit`: a file becomes a job.
+//! `consort submit`: a file or a command becomes a job.
 
 use super::flags::Flags;
 use super::server::Server;
-use super::{sources, wait, wording};
+use super::sources::{self, Source};
+use super::{command, wait, wording};
 use crate::failure::Failure;
 use crate::screen::{Screen, print, print_json};
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ Examples:
   consort submit train.yaml
   consort submit train.yaml --devices 4 --time 2h --name quick
   consort submit batch.sh --wait            a script, with or without #SBATCH lines
+  consort submit --name tune --devices 1 --array 0-9 -- python tune.py
   echo '{run: nvidia-smi}' | consort submit -
 
 A job file, in YAML or JSON, needs no more than what to run:
@@ -22,13 +24,16 @@ A job file, in YAML or JSON, needs no more than what to run:
 
 Flags win over what the file says. With --wait the exit code is the job's own.";
 
-/// Submit a job file or a batch script
+/// Submit a job file, a batch script or a command, and return at once
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// A job file or a script; - is standard input
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
+    #[arg(value_name = "FILE", required_unless_present = "command")]
+    file: Option<PathBuf>,
+    /// A command and its arguments in place of a file
+    #[arg(value_name = "CMD", last = true, conflicts_with = "file")]
+    command: Vec<String>,
     /// Wait until it has ended
     #[arg(long)]
     wait: bool,
@@ -43,8 +48,11 @@ pub struct Args {
 
 /// The command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let (mut job, is_script) = sources::job(&args.file)?;
-    args.flags.apply(&mut job, is_script)?;
+    let (mut job, source) = match &args.file {
+        Some(file) => sources::job(file)?,
+        None => (command::job(&args.command)?, Source::File),
+    };
+    args.flags.apply(&mut job, source)?;
     let client = args.server.client()?;
     let submitted = client.submit(&job.to_json())?;
     if args.wait {

@@ -40,6 +40,8 @@ const TIMED_OUT: u8 = 124;
 const HOLD: Duration = Duration::from_secs(30);
 /// How long a server that went away is waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// A server that answers sooner than this although it was asked to hold is not asked again at once.
+const SOON: Duration = Duration::from_millis(20);
 
 /// The command.
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -81,15 +83,16 @@ pub fn until_ended(client: &Client, id: u64, end: Option<Instant>) -> Result<Job
     // Only a server that has answered before is worth waiting for.
     let (mut answered, mut silent) = (false, Instant::now());
     loop {
-        let left = end.map(|end| end.saturating_duration_since(Instant::now()));
-        let hold = if answered { HOLD } else { Duration::ZERO };
-        match client.wait(id, left.map_or(hold, |left| left.min(hold))) {
+        let asked = Instant::now();
+        let left = end.map(|end| end.saturating_duration_since(asked));
+        match client.wait(id, left.map_or(HOLD, |left| left.min(HOLD))) {
             Ok(job) if job.state.has_ended() => return Ok(job),
             Ok(job) if left.is_some_and(|left| left.is_zero()) => return Ok(job),
-            // A server that answers at once although it was asked to hold must not be asked a thousand times a second.
             Ok(_) => {
                 (answered, silent) = (true, Instant::now());
-                std::thread::sleep(Duration::from_millis(20));
+                if asked.elapsed() < SOON {
+                    std::thread::sleep(SOON);
+                }
             }
             Err(ClientError::Unreachable(_) | ClientError::Problem(503, _))
                 if answered && silent.elapsed() < PATIENCE && left.is_none_or(|left| !left.is_zero()) =>

@@ -19,7 +19,10 @@ fn ask(house: &House, token: Option<&str>, method: &str, path: &str, kind: &str,
     let client = house.client().expect("it is up");
     let mut stream = TcpStream::connect(client.url().trim_start_matches("http://")).expect("it listens");
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-    let token = token.map_or(String::new(), |token| format!("Authorization: Bearer {token}\r\n"));
+    let token = token.map_or(String::new(), |token| match token.split_once(' ') {
+        Some((scheme, token)) => format!("Authorization: {scheme} {token}\r\n"),
+        None => format!("Authorization: Bearer {token}\r\n"),
+    });
     let head = format!(
         "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{token}Content-Type: {kind}\r\n\
          Content-Length: {}\r\n\r\n",
@@ -253,5 +256,18 @@ fn figures_are_as_prometheus_reads_them() {
     assert_eq!(value("consort_answer_seconds_count"), 1.0);
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         assert!(line.rsplit(' ').next().is_some_and(|number| number.parse::<f64>().is_ok()), "{line}");
+    }
+}
+
+#[test]
+fn the_scheme_of_a_token_has_no_case() {
+    let house = House::up(1);
+    let token = std::fs::read_to_string(house.config_folder().join("consort/token")).expect("a token");
+    for (scheme, status) in
+        [("Bearer", 200), ("bearer", 200), ("BEARER", 200), ("Basic", 401), ("Béarer", 401)]
+    {
+        let brought = format!("{scheme} {}", token.trim());
+        let answer = ask(&house, Some(&brought), "GET", "/v1/status", "application/json", b"");
+        assert_eq!(answer.status, status, "{scheme}: {}", answer.body);
     }
 }

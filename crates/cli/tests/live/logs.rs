@@ -206,3 +206,49 @@ fn a_link_in_the_place_of_a_log_is_not_followed() {
         }
     }
 }
+
+#[test]
+fn the_last_lines_are_read_from_the_end() {
+    let house = House::up(2);
+    let big = "seq 1000000; echo end; printf last";
+    let id = submit(&house, json!({"run": big, "output": {"rotate": "2MiB", "keep": 9}}));
+    house.until_state(id, &["succeeded"]);
+    assert_eq!(logs(&house, id, &["--tail", "3"]), "1000000\nend\nlast");
+    assert_eq!(logs(&house, id, &["--tail", "2", "-f"]), "end\nlast");
+    assert_eq!(logs(&house, id, &["--tail", "0"]), "");
+    let all = logs(&house, id, &[]);
+    assert_eq!(logs(&house, id, &["--tail", "2000000"]), all);
+    // What is not wanted does not travel either.
+    let query = consort_api::client::LogQuery { tail: Some(2), ..Default::default() };
+    let mut bytes = vec![];
+    let mut log = house.client().expect("it is up").logs(id, &query).expect("a log");
+    std::io::Read::read_to_end(&mut log.reader, &mut bytes).expect("the end");
+    assert_eq!(String::from_utf8_lossy(&bytes), "end\nlast");
+    // Of several workers the last lines of all.
+    let gang = submit(&house, json!({"run": "seq 5", "workers": 2}));
+    house.until_state(gang, &["succeeded"]);
+    assert_eq!(logs(&house, gang, &["--tail", "3"]).lines().count(), 3);
+}
+
+#[test]
+fn lines_are_told_as_objects() {
+    let house = House::up(2);
+    let id = submit(&house, json!({"run": "echo one; printf two", "array": "3,13"}));
+    house.until_state(id, &["succeeded"]);
+    for words in [&["--json"][..], &["--json", "-f"], &["--json", "--tail", "4"]] {
+        let said = logs(&house, id, words);
+        let mut told: Vec<(String, String)> = said
+            .lines()
+            .map(|line| {
+                let object: Value = serde_json::from_str(line).expect("JSON");
+                let text = |key: &str| object[key].as_str().expect("text").to_string();
+                assert_eq!((&object["rank"], &object["attempt"]), (&json!(0), &json!(1)));
+                (text("worker"), text("text"))
+            })
+            .collect();
+        told.sort();
+        let wanted = [("task 13", "one"), ("task 13", "two"), ("task 3", "one"), ("task 3", "two")];
+        let wanted = wanted.map(|(worker, text)| (worker.to_string(), text.to_string()));
+        assert_eq!(told, wanted, "{words:?}");
+    }
+}

@@ -2,10 +2,13 @@
 
 mod api;
 mod attacks;
+mod cards;
 mod crash;
 mod crash_attacked;
 mod daemon;
+mod devices;
 mod door;
+mod examples;
 mod golden;
 mod hostile;
 mod kills;
@@ -13,3 +16,4 @@ mod logs;
 mod refusals;
 mod restart;
 mod story;
+mod submit;

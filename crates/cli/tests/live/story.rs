@@ -1,47 +1,9 @@
 //! The whole story: two tenants, priorities, a preemption, a device that falls ill, a restart in the middle.
 
+use super::cards;
 use super::daemon::{House, until};
 use serde_json::{Value, json};
 use std::fs;
-use std::path::PathBuf;
-use std::process::Command;
-
-/// The library that stands in for NVIDIA's, built if it is not there yet.
-fn fake_library() -> PathBuf {
-    let built = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "-p", "consort-fake-nvml", "--message-format=json"])
-        .output()
-        .expect("cargo runs");
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    let said = String::from_utf8_lossy(&built.stdout).into_owned();
-    let files = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let files = files.flat_map(|message| message["filenames"].as_array().cloned().unwrap_or_default());
-    let library = files.filter_map(|file| file.as_str().map(PathBuf::from));
-    let is_it = |file: &PathBuf| {
-        file.to_string_lossy().contains("fake_nvml") && file.extension().is_some_and(|end| end == "so")
-    };
-    { library }.find(is_it).expect("a library")
-}
-
-/// A machine with four cards.
-fn machine(ill: Option<usize>) -> String {
-    let card = |index: usize| {
-        let mut card = json!({
-            "name": "NVIDIA H200",
-            "uuid": format!("GPU-0000000{index}-aaaa-bbbb-cccc-000000000000"),
-            "pci": format!("00000000:{index:02X}:00.0"),
-            "memory_bytes": 151_000_000_000u64,
-            "used_bytes": 1_000_000_000u64,
-            "temperature_c": 40 + index,
-            "power_mw": 90_000,
-        });
-        if ill == Some(index) {
-            card["lost"] = json!(true);
-        }
-        card
-    };
-    json!({"devices": (0..4).map(card).collect::<Vec<_>>()}).to_string()
-}
 
 fn shown(house: &House, id: u64) -> Value {
     house.json(&["show", &id.to_string(), "--json"])
@@ -49,18 +11,9 @@ fn shown(house: &House, id: u64) -> Value {
 
 #[test]
 fn the_whole_story() {
-    let mut house = House::new(0);
-    fs::write(house.data().join("devices.yaml"), "discover: [nvidia, cpu]\n").expect("a file");
-    let script = house.path("nvml.json");
-    let scripted = |ill| {
-        let beside = script.with_extension("new");
-        fs::write(&beside, machine(ill)).and_then(|()| fs::rename(&beside, &script)).expect("a file");
-    };
-    scripted(None);
-    house.env = vec![
-        ("CONSORT_NVIDIA_LIBRARY".into(), fake_library().display().to_string()),
-        ("CONSORT_FAKE_NVML".into(), script.display().to_string()),
-    ];
+    let mut house = cards::house(4);
+    let script = cards::script(&house);
+    let scripted = |ill| cards::write(&script, 4, ill);
     house.start();
     // Four cards, and processors for those who ask for them by name.
     let devices = house.json(&["devices", "--json"]);
@@ -123,6 +76,14 @@ fn the_whole_story() {
         (!on.contains(&json!(first))).then_some(())
     });
     assert!(house.said(&["devices"]).contains("ill"));
+    // Whoever follows is told of the node by its name, and so is Prometheus.
+    let node = house.json(&["nodes", "--json"])[0]["name"].as_str().expect("a name").to_string();
+    let said = house.said(&["events"]);
+    let ill = said.lines().find(|line| line.contains("device-health")).expect("it happened");
+    assert!(ill.contains(&format!("of node {node} are ill: device {position} ")), "{ill}");
+    let metrics = house.client().expect("it is up").metrics().expect("figures");
+    let label = format!("consort_device_power_watts{{node=\"{node}\",device=\"");
+    assert!(metrics.contains(&label), "{metrics}");
     // In the middle of all this the daemon dies and comes back: those that run go on as they are.
     let before = (shown(&house, urgent)["attempts"].clone(), shown(&house, kept)["attempts"].clone());
     house.kill();

@@ -57,8 +57,9 @@ pub(super) async fn events(
         let limit = asked.limit.unwrap_or(usual).clamp(1, MOST);
         let behind = from.map_or(last.saturating_sub(limit as u64), |from| from.saturating_sub(1));
         let events = desk.read(move |shelf| shelf.events(behind, limit)).await?;
-        let lines: Vec<EventLine> =
-            events.iter().map(|(position, event, job)| telling::line(*position, event, *job)).collect();
+        let names = desk.feed.names();
+        let told = events.iter().map(|(position, event, job)| telling::line(*position, event, *job, &names));
+        let lines: Vec<EventLine> = told.collect();
         return Ok(Json(lines).into_response());
     }
     let behind = from.map_or(last, |from| from.saturating_sub(1));
@@ -142,9 +143,9 @@ impl Follower {
     async fn read_journal(&mut self) -> Option<Bytes> {
         let behind = self.behind;
         let events = self.desk.read(move |shelf| shelf.events(behind, PAGE)).await.ok()?;
-        let mut sent = vec![];
+        let (mut sent, names) = (vec![], self.desk.feed.names());
         for (position, event, job) in &events {
-            feed::write(&mut sent, *position, event, *job);
+            feed::write(&mut sent, *position, event, *job, &names);
             self.behind = *position;
         }
         (!sent.is_empty()).then(|| sent.into())

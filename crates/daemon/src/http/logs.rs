@@ -32,6 +32,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
 
 /// What follows the question mark.
 #[derive(Debug, Deserialize)]
@@ -44,6 +45,7 @@ pub(super) struct Wanted {
     rank: Option<u32>,
     attempt: Option<u32>,
     since: Option<u32>,
+    tail: Option<u64>,
 }
 
 /// How often a file is looked at while nothing is new.
@@ -68,6 +70,9 @@ pub(super) async fn read(
                      without `from`";
         return Err(Trouble::unreadable(error));
     }
+    if wanted.from.is_some() && wanted.tail.is_some() {
+        return Err(Trouble::unreadable("`from` and `tail` are both given; ask with one of them"));
+    }
     let files = Files {
         site: desk.site.clone(),
         id,
@@ -77,6 +82,7 @@ pub(super) async fn read(
         follow,
         marks,
         skip: wanted.from.unwrap_or(0),
+        tail: wanted.tail,
         living: Living::new(),
         known: BTreeMap::new(),
         queue: VecDeque::new(),
@@ -84,7 +90,13 @@ pub(super) async fn read(
         searched: false,
         cut: false,
     };
-    let mut stream = Stream { desk, id, files: Some(files), follow, over: false, found: Instant::now() };
+    let (answer, end) = oneshot::channel();
+    if follow {
+        // Absent when the loop is gone: then the stream ends by itself.
+        let _ = desk.mailbox.send(crate::mail::Letter::Wait { job: id, answer });
+    }
+    let end = Some(end).filter(|_| follow);
+    let mut stream = Stream { desk, id, files: Some(files), follow, over: false, end, found: Instant::now() };
     stream.on_disk(|files| files.find()).await.ok_or_else(Trouble::busy)?;
     stream.over = stream.look().await;
     // How much there is, and whether the attempt that is asked for ever was.
@@ -107,7 +119,7 @@ pub(super) async fn read(
     .into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));
-    if !follow && !several && !marks {
+    if !follow && !several && !marks && wanted.tail.is_none() {
         headers.insert(HeaderName::from_static(routes::NEXT), total.max(wanted.from.unwrap_or(0)).into());
     }
     Ok(response)
@@ -122,6 +134,8 @@ struct Stream {
     follow: bool,
     /// Whether the job had ended when files were last looked for.
     over: bool,
+    /// Answers when the job ends, so that a reader is not kept for the rest of a pause.
+    end: Option<oneshot::Receiver<()>>,
     /// When that was.
     found: Instant,
 }
@@ -160,6 +174,18 @@ impl Stream {
         over
     }
 
+    /// Waits for a pause, or for the end of the job.
+    async fn pause(&mut self) {
+        match &mut self.end {
+            Some(end) => {
+                if tokio::time::timeout(PAUSE, end).await.is_ok() {
+                    self.end = None;
+                }
+            }
+            None => tokio::time::sleep(PAUSE).await,
+        }
+    }
+
     /// The next bytes; none at the end.
     async fn next(&mut self) -> Option<Vec<u8>> {
         loop {
@@ -170,7 +196,7 @@ impl Stream {
             if !self.follow || self.over || *self.desk.leaving.borrow() {
                 return None;
             }
-            tokio::time::sleep(PAUSE).await;
+            self.pause().await;
             let known = self.files.as_ref().map_or(0, |files| files.known.len() as u32);
             if self.found.elapsed() >= PAUSE * (known / FEW) {
                 self.on_disk(Files::find).await?;

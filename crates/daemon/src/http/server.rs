@@ -113,7 +113,8 @@ pub(super) async fn metrics(State(desk): State<Arc<Desk>>) -> Result<Response, T
         for (device, value) in told {
             let _ = writeln!(
                 text,
-                "{name}{{device=\"{}\",kind=\"{}\"}} {value}",
+                "{name}{{node=\"{}\",device=\"{}\",kind=\"{}\"}} {value}",
+                label(&device.node),
                 device.index,
                 label(&device.kind)
             );

@@ -17,7 +17,9 @@ pub(super) async fn check(State(desk): State<Arc<Desk>>, request: Request, next:
         return next.run(request).await;
     }
     let brought = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let brought = brought.and_then(|value| value.strip_prefix("Bearer "));
+    // The name of a scheme has no case (RFC 9110, section 11.1).
+    let scheme = |value: &&str| value.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("Bearer "));
+    let brought = brought.filter(scheme).map(|value| &value[7..]);
     if brought.is_some_and(|brought| is_same(brought.trim().as_bytes(), desk.token.as_bytes())) {
         return match visitor.map_or(Ok(()), |visitor| visitor.admit()) {
             Ok(()) => next.run(request).await,

@@ -73,6 +73,36 @@ fn printed() -> Work {
     )
 }
 
+/// A stencil of 3 by 4 cells on four like devices: everything on a diagonal is equally urgent, and devices tie as well.
+/// In the edges other cells come first than among the tasks; the reference of the benchmark goes by the tasks.
+#[test]
+fn equal_urgency_falls_to_the_task_that_is_first_among_the_tasks() {
+    // Cells 01 11 10 02 13 21 22 23 00 20 03 12.
+    let edges = [
+        (8, 2),
+        (10, 4),
+        (0, 3),
+        (11, 4),
+        (8, 0),
+        (6, 7),
+        (5, 6),
+        (11, 6),
+        (0, 1),
+        (4, 7),
+        (1, 11),
+        (9, 5),
+        (3, 11),
+        (2, 1),
+        (3, 10),
+        (2, 9),
+        (1, 5),
+    ];
+    let edges: Vec<(usize, usize, f64)> = edges.iter().map(|&(from, to)| (from, to, 0.02)).collect();
+    let problem = Problem::new(&work(&[&[5.0; 4][..]; 12], &edges), 0.0).unwrap();
+    let made = heft(&problem, &Means::new(&problem)).unwrap();
+    assert!((made.length - 30.04).abs() < 1e-9, "{}", made.length);
+}
+
 #[test]
 fn the_printed_example_comes_out_as_printed() {
     let problem = Problem::new(&printed(), 0.0).unwrap();

@@ -199,7 +199,9 @@ impl Scheduler {
                     "this world grants whole devices only",
                 );
             }
-            if let Some(kind) = shape.kind.as_ref().filter(|kind| self.state.cluster.kind(kind).is_none()) {
+            if let Some(kind) =
+                shape.kind.as_ref().filter(|kind| self.state.cluster.kind_meant(kind).is_none())
+            {
                 return refuse(
                     Rule::UnknownName,
                     format!("{who} asks for unknown kind {kind}"),
@@ -300,7 +302,7 @@ impl Scheduler {
             };
             let room = |shape: &Shape| {
                 // Any kind: some may have no ceiling; the plan decides.
-                let kind = self.state.cluster.kind(shape.kind.as_ref()?)?;
+                let kind = self.state.cluster.kind_meant(shape.kind.as_ref()?)?;
                 let ceiling = self.state.ledger.account(tenant, kind).ceiling?;
                 let room = ceiling.saturating_sub(others(shape.kind.as_ref()?));
                 (needs(role, shape) > room).then_some((ceiling, room))

@@ -117,7 +117,10 @@ fn names_are_printable_and_not_too_long() {
     no(&s, named(String::new()), Rule::OutOfRange, &format!("{what} has 0 bytes"), "use 1 to 256");
     no(&s, named("x".repeat(257)), Rule::OutOfRange, &format!("{what} has 257 bytes"), "use 1 to 256");
     yes(&s, named("x".repeat(256)));
-    let subject = "the name of the job \"a\\nb\" contains control characters";
+    let hidden = changed(|spec| spec.name = "a\u{200b}".into());
+    let subject = "the name of the job \"a\\u{200b}\" contains control or invisible characters";
+    no(&s, hidden, Rule::Malformed, subject, "use printable ones");
+    let subject = "the name of the job \"a\\nb\" contains control or invisible characters";
     no(&s, named("a\nb".into()), Rule::Malformed, subject, "use printable ones");
     for (input, what) in [
         (Input::SetKind(kind("\0", 0)), "the name of a device kind"),
@@ -131,11 +134,11 @@ fn names_are_printable_and_not_too_long() {
         (changed(|spec| spec.stages[0].name = "\0".into()), "the name of a stage"),
         (changed(|spec| spec.stages[0].roles[0].name = "\0".into()), "the name of a role"),
     ] {
-        let subject = format!("{what} \"\\0\" contains control characters");
+        let subject = format!("{what} \"\\0\" contains control or invisible characters");
         no(&s, input, Rule::Malformed, &subject, "use printable ones");
     }
     let empty = Scheduler::new(stock::standard().policy(), Capabilities::default());
-    let subject = "the name of a topology level \"\\0\" contains control characters";
+    let subject = "the name of a topology level \"\\0\" contains control or invisible characters";
     no(&empty, Input::Configure(levels(&["\0"])), Rule::Malformed, subject, "use printable ones");
 }
 
@@ -361,6 +364,7 @@ fn roles_and_shapes_are_within_bounds() {
 #[test]
 fn kinds_and_levels_are_known() {
     let s = house();
+    yes(&s, shaped(1, Shape::of("A"))); // kinds have no case
     let subject = "job j asks for unknown kind x";
     no(&s, shaped(1, Shape::of("x")), Rule::UnknownName, subject, "known kinds are a, b");
     let within = |level: &str| shaped(1, Shape { within: Some(level.into()), ..Shape::of("a") });
@@ -402,7 +406,7 @@ fn features_of_nodes_are_short_in_order_and_printable() {
     no(&s, featured("n", &["ib", "ib"]), Rule::Malformed, subject, remedy);
     let long = "x".repeat(65);
     no(&s, featured("n", &[&long]), Rule::OutOfRange, "the name of a feature has 65 bytes", "use 1 to 64");
-    let subject = r#"the name of a feature "a\0" contains control characters"#;
+    let subject = r#"the name of a feature "a\0" contains control or invisible characters"#;
     no(&s, featured("n", &["a\0"]), Rule::Malformed, subject, "use printable ones");
     let many: Vec<String> = (0..257).map(|number| format!("{number:03}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();

@@ -152,6 +152,12 @@ impl Cluster {
         self.kind_by_name.get(name).copied()
     }
 
+    /// The kind that a user means: the one of that name, else the first whose name differs only in case (`H200`).
+    pub fn kind_meant(&self, name: &str) -> Option<KindId> {
+        let alike = |kind: &Kind| kind.spec.name.eq_ignore_ascii_case(name) && !name.is_empty();
+        self.kind(name).or_else(|| Some(KindId(self.kinds.iter().position(alike)? as u32)))
+    }
+
     pub fn node(&self, name: &str) -> Option<NodeId> {
         self.node_by_name.get(name).copied()
     }

@@ -45,7 +45,8 @@ mod resources;
 pub(super) mod settings;
 mod write;
 
-pub use settings::{SIGNALS, signal};
+pub use indices::parse as array;
+pub use settings::{SIGNALS, deadline, signal};
 
 /// What the tenant and the queue of whoever names none are called.
 pub const DEFAULT: &str = "default";

@@ -32,6 +32,8 @@ pub use options::{Export, Options};
 pub struct Batch {
     /// The job.
     pub job: JobFile,
+    /// It names no accelerator, so that it runs on processors, as with Slurm.
+    pub is_plain: bool,
     /// What of the submitter's environment travels along. Whoever has that environment fills `inherited` with it.
     pub export: Export,
 }
@@ -101,6 +103,7 @@ fn quoted(word: &str) -> String {
 fn assemble(file: &str, command: Command, around: &Around<'_>, options: Options) -> Result<Batch, ReadError> {
     let fail = |message: String| Place::default().fail(message);
     let (count, shape) = options.hardware().map_err(fail)?;
+    let is_plain = options.is_plain();
     let cpu_thousandths = options.cpu_thousandths().map_err(fail)?;
     let mut notes = options.notes.clone();
     if matches!(&command, Command::Script { text, .. } if words::calls(text, "srun")) {
@@ -140,7 +143,7 @@ fn assemble(file: &str, command: Command, around: &Around<'_>, options: Options)
         },
         output: Output { path: options.output, ..Output::default() },
     };
-    Ok(Batch { job: JobFile { spec, work, notes }, export: options.export.unwrap_or(Export::All) })
+    Ok(Batch { job: JobFile { spec, work, notes }, is_plain, export: options.export.unwrap_or(Export::All) })
 }
 
 /// How many workers, and what each of them gets.

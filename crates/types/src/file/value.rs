@@ -31,10 +31,20 @@ pub fn quoted(found: &str) -> String {
 /// A name: something a person can type and a terminal can print.
 pub fn name(text: &str) -> Result<String, Expected> {
     let long = text.len() > limits::NAME && text.chars().count() > limits::NAME;
-    if text.is_empty() || long || text.chars().any(char::is_control) {
-        return Err("a name of 1 to 256 characters, none of them a control character".into());
+    if text.is_empty() || long || text.chars().any(is_hidden) {
+        return Err("a name of 1 to 256 characters, none of them a control or an invisible character".into());
     }
     Ok(text.into())
+}
+
+/// Whether a character cannot be seen, or changes how others are shown: control characters, zero-width characters, and
+/// those that reverse the direction of text. Two names that differ only in them look the same.
+pub fn is_hidden(letter: char) -> bool {
+    let hidden = matches!(letter,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}'
+        | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}');
+    hidden || letter.is_control()
 }
 
 /// Names in order, each once.
@@ -223,6 +233,26 @@ pub fn grouped(number: impl Into<u64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_can_be_seen() {
+        for good in ["h200", "team red", "naïve", "訓練", "обучение", "rôle-β"] {
+            assert_eq!(name(good).as_deref(), Ok(good));
+        }
+        for hidden in [
+            '\u{202e}',
+            '\u{2066}',
+            '\u{200b}',
+            '\u{200d}',
+            '\u{feff}',
+            '\u{2028}',
+            '\u{ad}',
+            '\u{e0041}',
+            '\n',
+        ] {
+            assert!(name(&format!("a{hidden}b")).is_err(), "{hidden:?}");
+        }
+    }
 
     #[test]
     fn memory_is_read_exactly() {

@@ -3,7 +3,7 @@
 //! The readers of people's files walk this tree instead of deriving a deserializer, because then a wrong unit or
 //! an unknown name can be reported at the very place where it is written, in our words. Anchors and aliases are
 //! refused: ten short lines of them can stand for more text than any machine holds, and no file here needs them.
-//! Tags are ignored and every scalar is text; what the text means is decided where it is used. JSON gives the same
+//! Tags are refused too, since none has a meaning here. Every scalar is text; what it means is decided where it is used. JSON gives the same
 //! tree ([`json`](super::json)), without the places.
 
 use super::limits;
@@ -58,6 +58,12 @@ pub fn parse(text: &str, expected: &str) -> Result<Node, ReadError> {
         let (map, done) = match event {
             Event::Alias(_) | Event::Scalar(_, _, 1.., _) => return Err(place.fail(NO_ALIASES)),
             Event::SequenceStart(1.., _) | Event::MappingStart(1.., _) => return Err(place.fail(NO_ALIASES)),
+            Event::Scalar(_, _, _, Some(tag))
+            | Event::SequenceStart(_, Some(tag))
+            | Event::MappingStart(_, Some(tag)) => {
+                let tag = value::quoted(&tag.to_string());
+                return Err(place.fail(format!("has the tag {tag}, expected the value without a tag")));
+            }
             Event::DocumentStart(_) if root.is_some() => {
                 return Err(place.fail("is the start of a second document, expected one"));
             }

@@ -8,7 +8,7 @@
 //! or to our scripts (`consort_*`), and names that no shell can have, are set by `env`, past every shell.
 
 use super::{Making, quoted};
-use consort_agent::environment::port;
+use consort_agent::environment::{OURS, port};
 use consort_agent::launch::allocation_name;
 use consort_types::{Command, Form};
 use std::fmt::Write;
@@ -256,7 +256,7 @@ export CONSORT_DEVICES
 
 /// Names that Slurm or we ourselves give a value, and no job.
 fn is_given(name: &str) -> bool {
-    name.starts_with("SLURM") || name.starts_with("CONSORT_") || MASKS.contains(&name)
+    name.starts_with("SLURM") || OURS.contains(&name) || MASKS.contains(&name)
 }
 
 /// Whether a shell can have this variable, and gives it no meaning of its own.

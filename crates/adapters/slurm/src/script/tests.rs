@@ -123,6 +123,8 @@ fn the_environment_of_a_worker() {
         own("ODD", ODD),
         own("BASH_FUNC_f%%", "() { :; }"),
         own("MASTER_ADDR", "x"),
+        own("CONSORT_OF_MINE", "kept"),
+        own("CONSORT_TOKEN", "secret"),
     ];
     house.work.env = vec![own("MINE", ODD), own("CUDA_VISIBLE_DEVICES", "7"), own("CONSORT_RANK", "9")];
     let (_, _, seen) = house.task("n2", 1, &[("CUDA_VISIBLE_DEVICES", "0,1")]);
@@ -130,6 +132,8 @@ fn the_environment_of_a_worker() {
     is("SLURM_JOB_ID", "77");
     is("CUDA_VISIBLE_DEVICES", "0,1");
     is("ODD", ODD);
+    is("CONSORT_OF_MINE", "kept");
+    assert!(!seen.contains_key("CONSORT_TOKEN"));
     is("MINE", ODD);
     is("BASH_FUNC_f%%", "() { :; }");
     for (name, value) in [("RANK", "3"), ("WORLD_SIZE", "4"), ("LOCAL_RANK", "1"), ("LOCAL_WORLD_SIZE", "2")]

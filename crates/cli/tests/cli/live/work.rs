@@ -265,6 +265,7 @@ fn waiting_ends_with_the_status_of_the_first_that_did_not_succeed() {
         _ => Answer::missing(),
     });
     assert_eq!(folder.ask(&server, "wait 1").done().out, "Job 1 (train) succeeded after 5m.\n");
+    assert!(server.was_asked("GET /v1/jobs/1/wait?timeout_ms=30000"), "{:?}", server.asked());
     let ran = folder.ask(&server, "wait 1 2 3");
     assert_eq!((ran.code, ran.err.as_str()), (7, ""), "{ran:?}");
     assert!(ran.out.contains("Job 2 (train) failed with status 7 after 5m.\n"), "{ran:?}");

@@ -29,6 +29,8 @@ pub(super) struct Files {
     pub marks: bool,
     /// Bytes still to be left out at the beginning.
     pub skip: u64,
+    /// Only so many lines of each file that is there at first.
+    pub tail: Option<u64>,
     /// What runs; nothing of what is not in here writes any more.
     pub living: Living,
     /// The last attempt that was found, by stage, task and rank.
@@ -76,7 +78,8 @@ impl Files {
             }
             self.known.insert(worker, last.get(&worker).copied().unwrap_or_default());
             let LogFile { stage, task, rank, attempt, .. } = file;
-            let tail = Tail::new(Place::of(file, self.site.log_owners()), self.follow);
+            let lines = self.tail.filter(|_| !self.searched);
+            let tail = Tail::new(Place::of(file, self.site.log_owners()), self.follow, lines);
             let name = self.choice.name(&self.spec, &self.work, stage, task, rank);
             let mark = Mark { stage, task, rank, attempt, name, ..Mark::default() };
             self.queue.push_back(Teller { mark, tail, lines: Lines::default(), turn: 0 });

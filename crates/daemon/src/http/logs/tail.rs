@@ -8,7 +8,7 @@ use crate::site::LogFile;
 use consort_agent::untrusted::{self, Owners};
 use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -55,19 +55,40 @@ pub(super) struct Tail {
     reached: Option<(u64, u64)>,
     /// Bytes that are still wanted.
     left: u64,
+    /// Files before the first line that is wanted, the youngest first: told without a byte of them.
+    skipped: Vec<u64>,
     /// Why a file was not opened.
     refused: Option<String>,
     noted: bool,
 }
 
 impl Tail {
-    /// Of the log at this place. One that is not followed ends where it ends now.
-    pub fn new(place: Place, follow: bool) -> Self {
-        let mut tail = Self { place, open: None, reached: None, left: u64::MAX, refused: None, noted: false };
+    /// Of the log at this place, from its beginning or from so many lines before its end. One that is not followed ends
+    /// where it ends now.
+    pub fn new(place: Place, follow: bool, lines: Option<u64>) -> Self {
+        let (open, reached, refused) = (None, None, None);
+        let mut tail = Self { place, open, reached, left: u64::MAX, skipped: vec![], refused, noted: false };
+        let files = tail.files();
+        let before = lines.map_or(0, |lines| tail.skip(&files, lines));
         if !follow {
-            tail.left = tail.files().iter().map(|(_, data)| data.len()).sum();
+            tail.left = files.iter().map(|(_, data)| data.len()).sum::<u64>() - before;
         }
         tail
+    }
+
+    /// Goes to where the last lines begin, without reading what is before them. How many bytes that is.
+    fn skip(&mut self, files: &[(PathBuf, Metadata)], lines: u64) -> u64 {
+        let mut ends = LineEnds { left: lines, at_end: true };
+        for (index, (name, data)) in files.iter().enumerate().rev() {
+            let Some(begin) = self.open(name, data.ino()).and_then(|file| ends.begin(&file, data.len()))
+            else {
+                continue;
+            };
+            self.reached = Some((data.ino(), begin));
+            self.skipped = files[..index].iter().rev().map(|(_, data)| data.ino()).collect();
+            return files[..index].iter().map(|(_, data)| data.len()).sum::<u64>() + begin;
+        }
+        0
     }
 
     /// Bytes that are still wanted.
@@ -84,6 +105,9 @@ impl Tail {
     pub fn read(&mut self) -> Option<Piece> {
         if self.left == 0 && self.noted {
             return None;
+        }
+        if let Some(file) = self.skipped.pop() {
+            return Some(Piece { file, at: 0, bytes: vec![] });
         }
         loop {
             if self.open.is_none() && !self.begin() {
@@ -230,6 +254,37 @@ impl Tail {
     }
 }
 
+/// Counts lines from the end of a log towards its beginning.
+struct LineEnds {
+    /// Lines that are still wanted.
+    left: u64,
+    /// Whether the next byte is the last of the log: a line may have no end yet, and the end of one is not another.
+    at_end: bool,
+}
+
+impl LineEnds {
+    /// Where in this file the lines begin that are wanted; none if they begin before it.
+    fn begin(&mut self, file: &File, length: u64) -> Option<u64> {
+        let mut bytes = vec![0; PIECE.min(usize::try_from(length).unwrap_or(PIECE))];
+        let mut end = length;
+        while end > 0 {
+            let begin = end.saturating_sub(bytes.len() as u64);
+            let piece = &mut bytes[..(end - begin) as usize];
+            file.read_exact_at(piece, begin).ok()?;
+            for (at, &byte) in piece.iter().enumerate().rev() {
+                let ends_here = byte == b'\n' && !self.at_end;
+                if self.left == 0 || (ends_here && self.left == 1) {
+                    return Some(begin + at as u64 + 1);
+                }
+                self.left -= u64::from(ends_here);
+                self.at_end = false;
+            }
+            end = begin;
+        }
+        None
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -256,7 +311,7 @@ mod tests {
         let path = dir.path().join("x.log");
         let aside = |number: u32| dir.path().join(format!("x.log.{number}"));
         fs::write(&path, "a").unwrap();
-        let mut tail = Tail::new(place(&path), true);
+        let mut tail = Tail::new(place(&path), true, None);
         assert_eq!(all(&mut tail), "a");
         fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"b").unwrap();
         fs::rename(&path, aside(1)).unwrap();
@@ -276,7 +331,30 @@ mod tests {
         {
             fs::write(dir.path().join(name), text).unwrap();
         }
-        assert_eq!(all(&mut Tail::new(place(&dir.path().join("x.log")), false)), "abc");
+        assert_eq!(all(&mut Tail::new(place(&dir.path().join("x.log")), false, None)), "abc");
+    }
+
+    #[test]
+    fn the_last_lines_are_found_from_the_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.log");
+        let long = "l".repeat(PIECE + 7) + "\n";
+        fs::write(dir.path().join("x.log.2"), "a\nb\n").unwrap();
+        fs::write(dir.path().join("x.log.1"), format!("c\n{long}d")).unwrap();
+        fs::write(&path, "d\ne\nf").unwrap();
+        let last = |lines: u64| all(&mut Tail::new(place(&path), false, Some(lines)));
+        assert_eq!(["", "f", "e\nf", "dd\ne\nf"], [0, 1, 2, 3].map(last).each_ref().map(String::as_str));
+        assert_eq!(last(4), format!("{long}dd\ne\nf"));
+        assert_eq!(last(6), format!("b\nc\n{long}dd\ne\nf"));
+        assert_eq!(last(7), last(700));
+        assert!(last(7).starts_with("a\nb\n"));
+        fs::write(&path, "d\ne\nf\n").unwrap();
+        assert_eq!(last(1), "f\n");
+        // Files that are left out are named, so that a reader knows them when it comes back.
+        let mut tail = Tail::new(place(&path), true, Some(1));
+        let pieces: Vec<Piece> = std::iter::from_fn(|| tail.read()).collect();
+        let shown: Vec<(u64, usize)> = pieces.iter().map(|piece| (piece.at, piece.bytes.len())).collect();
+        assert_eq!(shown, [(0, 0), (0, 0), (4, 2)]);
     }
 
     #[test]
@@ -284,7 +362,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.log");
         fs::write(&path, "ab").unwrap();
-        let mut tail = Tail::new(place(&path), true);
+        let mut tail = Tail::new(place(&path), true, None);
         assert_eq!(all(&mut tail), "ab");
         tail.close();
         fs::rename(&path, dir.path().join("x.log.1")).unwrap();
@@ -295,7 +373,7 @@ mod tests {
     #[test]
     fn only_regular_files_are_read() {
         for path in ["/dev/zero", "/dev/null", "/dev"] {
-            let said = all(&mut Tail::new(place(Path::new(path)), true));
+            let said = all(&mut Tail::new(place(Path::new(path)), true, None));
             assert!(said.ends_with("is not a regular file and is not read\n"), "{path}: {said}");
         }
     }
@@ -308,7 +386,7 @@ mod tests {
         fs::write(path("secrets/x.log"), "secret").unwrap();
         let read = |name: &str, owners: Owners| {
             let place = || Place { base: dir.path().into(), name: name.into(), owners };
-            [true, false].map(|follow| all(&mut Tail::new(place(), follow))).concat()
+            [true, false].map(|follow| all(&mut Tail::new(place(), follow, None))).concat()
         };
         // A link in the place of the log, and in the place of the folder it lies in.
         std::os::unix::fs::symlink(path("secrets/x.log"), path("x.log")).unwrap();
@@ -346,7 +424,7 @@ mod tests {
                 }
             }
         });
-        let mut tail = Tail::new(place(&path), true);
+        let mut tail = Tail::new(place(&path), true, None);
         let mut text = String::new();
         while !writer.is_finished() {
             text += &all(&mut tail);

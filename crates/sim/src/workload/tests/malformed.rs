@@ -37,19 +37,19 @@ fn job_lists() {
         ),
         (
             "- {name: '', run: 1s}",
-            "j.yaml:1:10: `name` is empty, expected a name of 1 to 256 characters, none of them a control character",
+            "j.yaml:1:10: `name` is empty, expected a name of 1 to 256 characters, none of them a control or an invisible character",
         ),
         (
             "- name:\n  run: 1s",
-            "j.yaml:1:7: `name` is empty, expected a name of 1 to 256 characters, none of them a control character",
+            "j.yaml:1:7: `name` is empty, expected a name of 1 to 256 characters, none of them a control or an invisible character",
         ),
         (
             "- {name: \"a\\tb\", run: 1s}",
-            "j.yaml:1:10: `name` is `a\\tb`, expected a name of 1 to 256 characters, none of them a control character",
+            "j.yaml:1:10: `name` is `a\\tb`, expected a name of 1 to 256 characters, none of them a control or an invisible character",
         ),
         (
             &long,
-            "j.yaml:1:9: `name` is `xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...`, expected a name of 1 to 256 characters, none of them a control character",
+            "j.yaml:1:9: `name` is `xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...`, expected a name of 1 to 256 characters, none of them a control or an invisible character",
         ),
         (
             "- {name: a, run: 1s}\n- {name: a, run: 1s}",
@@ -307,7 +307,7 @@ fn job_tables() {
         ),
         (
             "name,at,run,devices\n,0,1s,1\n",
-            "j.csv:2:1: `name` is empty, expected a name of 1 to 256 characters, none of them a control character",
+            "j.csv:2:1: `name` is empty, expected a name of 1 to 256 characters, none of them a control or an invisible character",
         ),
         (
             "name,at,run,devices\na,,1s,1\n",

@@ -2,6 +2,7 @@
 
 use crate::file::limits;
 use crate::file::read_error::ReadError;
+use crate::file::value;
 use crate::file::yaml::{Node, Value};
 use crate::work::Command;
 
@@ -105,6 +106,6 @@ pub(crate) fn name(file: &str, command: &Command) -> String {
             last(line.and_then(|line| line.split_whitespace().next()).unwrap_or_default())
         }),
     };
-    let name: String = name.chars().filter(|letter| !letter.is_control()).take(limits::NAME).collect();
+    let name: String = name.chars().filter(|&letter| !value::is_hidden(letter)).take(limits::NAME).collect();
     if name.is_empty() { "job".into() } else { name }
 }

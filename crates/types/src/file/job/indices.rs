@@ -16,7 +16,7 @@ pub(super) fn read(node: Node) -> Result<(u32, Vec<u32>), ReadError> {
 }
 
 /// The same from one text.
-pub(crate) fn parse(text: &str) -> Result<(u32, Vec<u32>), value::Expected> {
+pub fn parse(text: &str) -> Result<(u32, Vec<u32>), value::Expected> {
     let mut indices = vec![];
     add(text, &mut indices)?;
     finish(indices).map_err(|_| "each index only once".into())

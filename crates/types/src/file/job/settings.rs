@@ -107,7 +107,7 @@ pub(crate) fn job(text: &str) -> Result<JobId, value::Expected> {
 }
 
 /// `+6h` from now, or an instant by the calendar.
-fn deadline(text: &str, now: Time) -> Result<Time, value::Expected> {
+pub fn deadline(text: &str, now: Time) -> Result<Time, value::Expected> {
     let expected = || "a time from now like +6h, or an instant like 2026-03-09T14:05:00Z".to_string();
     match text.strip_prefix('+') {
         Some(after) => value::span(after).map(|span| now + span).map_err(|_| expected()),

@@ -194,8 +194,14 @@ fn what_is_wrong_is_said_at_its_place() {
         ("run: \"a\\0b\"", "j.yaml:1:6: `a\\0b` holds a NUL character, expected none"),
         (
             "{name: \"a\\nb\", run: x}",
-            "j.yaml:1:8: `name` is `a\\nb`, expected a name of 1 to 256 characters, none of them a control character",
+            "j.yaml:1:8: `name` is `a\\nb`, expected a name of 1 to 256 characters, none of them a control or an invisible character",
         ),
+        (
+            "{devices: !!int 1, run: x}",
+            "j.yaml:1:11: has the tag `tag:yaml.org,2002:!int`, expected the value without a tag",
+        ),
+        ("{run: !secret [x]}", "j.yaml:1:7: has the tag `!secret`, expected the value without a tag"),
+        ("!job {run: x}", "j.yaml:1:1: has the tag `!job`, expected the value without a tag"),
     ] {
         assert_eq!(refusal(text), message);
     }

@@ -1,6 +1,7 @@
 //! The options of `sbatch`: which there are, what they take, and what becomes of them.
 
 use super::{Hardware, meaning};
+use crate::cluster::CPU;
 use crate::file::job::{environment, indices, settings};
 use crate::file::limits;
 use crate::file::nearest::nearest;
@@ -257,7 +258,7 @@ impl Options {
             )*};
         }
         // Ways to ask for GPUs replace each other: `--gpus 2` on the command line is not a second wish.
-        if over.gpus.is_some() || over.gpus_per_node.is_some() || over.gpus_per_task.is_some() {
+        if !over.is_plain() {
             (self.gpus, self.gpus_per_node, self.gpus_per_task) = (None, None, None);
         }
         if over.export.is_some() {
@@ -285,6 +286,11 @@ impl Options {
         Ok(Some(all * 1000))
     }
 
+    /// Whether no accelerator is asked for, in any way.
+    pub(super) fn is_plain(&self) -> bool {
+        self.gpus.is_none() && self.gpus_per_node.is_none() && self.gpus_per_task.is_none()
+    }
+
     /// How many workers, and what each of them gets.
     pub(super) fn hardware(&self) -> Result<Hardware, String> {
         let mut nodes = self.nodes.unwrap_or(Count::exactly(1));
@@ -299,7 +305,7 @@ impl Options {
         let given: Vec<_> = ways.iter().filter_map(|(name, way)| Some((*name, way.as_ref()?))).collect();
         let (kind, each) = match given[..] {
             [] => {
-                (Some("cpu".to_string()), self.cpus_per_task.unwrap_or(1).checked_mul(self.tasks_here.max(1)))
+                (Some(CPU.to_string()), self.cpus_per_task.unwrap_or(1).checked_mul(self.tasks_here.max(1)))
             }
             [("--gpus", (kind, total))] if nodes.min == nodes.max && total.is_multiple_of(nodes.max) => {
                 (kind.clone(), Some(total / nodes.max))

@@ -23,7 +23,7 @@ fn refusal(options: &str) -> String {
 #[test]
 fn the_example_in_the_documentation_is_read_as_it_says() {
     let text = example(include_str!("../sbatch.rs"), "sh");
-    let Batch { job, export } = read("other.sh", &text, &AROUND).unwrap();
+    let Batch { job, export, .. } = read("other.sh", &text, &AROUND).unwrap();
     assert_eq!((job.spec.name.as_str(), job.spec.time_limit), ("train", Some(Span::seconds(60 * 3_600))));
     assert_eq!(job.spec.stages[0].roles[0].shapes, [Shape { devices: 8, ..Shape::of("h100") }]);
     assert_eq!(job.spec.after, [Dependency { job: JobId(17), when: Condition::Succeeded }]);
@@ -65,6 +65,14 @@ fn gpus_are_counted_for_each_worker() {
 }
 
 #[test]
+fn a_script_that_names_no_accelerator_is_plain() {
+    for (options, is_plain) in [("-n 4 -c 2", true), ("-J x", true), ("-G 1", false), ("--gres=gpu:1", false)]
+    {
+        assert_eq!(parse(options).is_plain, is_plain, "{options}");
+    }
+}
+
+#[test]
 fn times_are_read_in_all_forms() {
     let limit = |text: &str| parse(&format!("-t {text}")).job.spec.time_limit.map(|span| span.as_seconds());
     for (text, seconds) in [
@@ -103,7 +111,7 @@ fn the_rest_is_understood_too() {
         (signal.grace, signal.limits.memory_bytes),
         (Grace { signal: 10, span: Span::seconds(120) }, None)
     );
-    let Batch { job, export } = parse("--export=A=1,HOME");
+    let Batch { job, export, .. } = parse("--export=A=1,HOME");
     assert_eq!((job.work.env, export), (vec![("A".into(), "1".into())], Export::Only(vec!["HOME".into()])));
     assert_eq!(parse("--export=NONE").export, Export::Only(vec![]));
     assert_eq!(parse("--mail-type=END --comment='a b'").job.notes.len(), 2);

@@ -27,7 +27,7 @@ pub(super) struct Want {
 pub(super) fn given<'a>(cluster: &'a Cluster, asked: &'a [Asked]) -> impl Iterator<Item = Want> + 'a {
     asked.iter().map(|asked| {
         let kinds = asked.shapes.iter().flat_map(|shape| match &shape.kind {
-            Some(name) => cluster.kind(name).into_iter().collect::<Vec<_>>(),
+            Some(name) => cluster.kind_meant(name).into_iter().collect::<Vec<_>>(),
             None => cluster.kind_ids().filter(|kind| !cluster.kinds[kind.index()].spec.by_name).collect(),
         });
         let shape = &asked.shapes[0];

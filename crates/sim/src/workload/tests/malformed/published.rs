@@ -169,13 +169,13 @@ fn workloads_of_other_simulators() {
         (&gold, "o.csv:2:12: `qos` is `gold`, expected BE, LS, Burstable or Guaranteed"),
         (
             &blank,
-            "o.csv:2:11: `gpu_spec` is `T4|`, expected a name of 1 to 256 characters, none of them a control character",
+            "o.csv:2:11: `gpu_spec` is `T4|`, expected a name of 1 to 256 characters, none of them a control or an invisible character",
         ),
     ];
     check(openb, |text| openb::parse_pods("o.csv", text.as_bytes()).err());
     let nodes: &[(&str, &str)] = &[(
         "sn,cpu_milli,memory_mib,gpu,model\na,1,1,2,\n",
-        "n.csv:2:9: `model` is empty, expected a name of 1 to 256 characters, none of them a control character",
+        "n.csv:2:9: `model` is empty, expected a name of 1 to 256 characters, none of them a control or an invisible character",
     )];
     check(nodes, |text| openb::parse_nodes("n.csv", text.as_bytes()).err());
 }
