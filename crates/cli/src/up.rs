@@ -49,7 +49,8 @@ pub struct Daemon {
     /// A file that declares further devices [default: devices.yaml in the data directory, if it is there]
     #[arg(long, value_name = "FILE")]
     pub devices: Option<PathBuf>,
-    /// Start although the journal is damaged, and lose what cannot be read; it is kept beside the journal
+    /// Start although acknowledged events are lost; the damaged files are kept, and every job that had not ended at the
+    /// last event that survived is paused, because it may have ended since
     #[arg(long)]
     pub accept_loss: bool,
     /// What becomes of running work when this process is interrupted; told to go by another program, it is kept unless

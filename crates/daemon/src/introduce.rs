@@ -82,11 +82,8 @@ impl<'a> Introduction<'a> {
 
     /// Puts it all on disk.
     pub fn finish(self, journal: &mut Journal) -> Result<(), Fault> {
-        match journal.commit(&self.batch) {
-            Ok(()) => {
-                journal.acknowledge();
-                Ok(())
-            }
+        match journal.commit(&self.batch).and_then(|()| journal.acknowledge()) {
+            Ok(()) => Ok(()),
             Err(NotCommitted::Broken(fault)) => Err(fault),
             Err(NotCommitted::Full) => {
                 Err(Fault::new("there is no room for the journal", "free some space, then start again"))

@@ -2,8 +2,8 @@
 //!
 //! For: the loop, which hands over what happened in batches and goes on only once a batch is on disk.
 //! Promises: [`Journal::commit`] returns after the disk has said yes. Events, what the jobs run, and the jobs that
-//! ended go into one transaction, so none is there without the others. Opening recovers to the last whole event and
-//! says what had to be dropped; what was acknowledged is never dropped silently.
+//! ended go into one transaction, so none is there without the others. Opening refuses a journal from which anything
+//! acknowledged is missing, unless its loss is accepted; then no job is started whose end is uncertain.
 //! Never: interprets an event, and never rewrites one.
 //!
 //! | read | for |
@@ -11,16 +11,22 @@
 //! | [`bytes`] | how an event is written, and which versions can be read |
 //! | `tables` | the SQLite file: what is in it, and how it is asked |
 //! | `acknowledged` | how far clients were told yes, kept beside the journal |
-//! | `salvage` | what to do when the file itself is damaged |
+//! | `extent` | whether the file was cut short |
+//! | `recover` | what is there, and whether anything acknowledged is missing |
+//! | `salvage` | damaged files are kept, and what can be read of them is carried over |
+//! | `uncertain` | jobs that are paused because events behind some position are gone |
 //! | [`snapshot`] | the state at one position, so that starting need not replay everything |
 //! | [`history`] | jobs that have ended |
 
 mod acknowledged;
 pub mod bytes;
+mod extent;
 pub mod history;
+mod recover;
 mod salvage;
 pub mod snapshot;
 mod tables;
+mod uncertain;
 
 use crate::fault::Fault;
 use acknowledged::Acknowledged;
@@ -81,105 +87,78 @@ pub struct Recovered {
 /// The name of the file.
 const FILE: &str = "journal.db";
 
+/// What helps where acknowledged events are missing.
+const REMEDY: &str = "bring back a copy of the data directory or `consort restore` a backup into another one; or go \
+                      on with what can be read with --accept-loss, which pauses every job that has not ended in it";
+
 impl Journal {
-    /// Opens the journal in a data directory, or begins one, and rebuilds the state from it: `apply` only. A torn tail is
-    /// cut off and told. Damage that would cost whole events behind it is a fault, unless their loss is accepted.
+    /// Opens the journal in a data directory, or begins one, and rebuilds the state from it: `apply` only. A torn tail of
+    /// which no client was told is cut off with a note. Anything else that is missing is a fault, and no file is changed,
+    /// unless the loss is accepted: then the damaged files are kept, and jobs whose end is uncertain are paused.
     pub fn open(
         folder: &Path,
         policy: Arc<dyn Policy>,
         capabilities: Capabilities,
         accept_loss: bool,
     ) -> Result<(Journal, Recovered), Fault> {
-        let mut notes = vec![];
         let path = folder.join(FILE);
         salvage::finish(&path)?;
-        let acknowledged = Acknowledged::open(folder)?;
-        let mut journal = match tables::open(&path) {
-            Ok(connection) => Journal { connection, folder: folder.into(), last: 0, acknowledged },
-            Err(tables::Unreadable::Damaged(why)) => {
-                let connection = mend(&path, &why, accept_loss, &mut notes)?;
-                Journal { connection, folder: folder.into(), last: 0, acknowledged }
+        let mut reading = recover::read(&path, &policy, capabilities)?;
+        let loss = reading.loss(acknowledged::read(folder)?, &path);
+        let mut notes = vec![];
+        if let Some(lost) = &loss {
+            if !accept_loss {
+                return Err(Fault::new(lost, REMEDY));
             }
-            Err(other) => return Err(other.into_fault(&path)),
-        };
-        let rebuilt = journal.rebuild(&policy, capabilities, accept_loss, &mut notes);
-        let (scheduler, replayed) = match rebuilt {
-            Err(tables::Unreadable::Damaged(why)) => {
-                let Journal { connection, folder, acknowledged, .. } = journal;
-                drop(connection);
-                let connection = mend(&path, &why, accept_loss, &mut notes)?;
-                journal = Journal { connection, folder, last: 0, acknowledged };
-                journal.rebuild(&policy, capabilities, accept_loss, &mut notes)
-            }
-            other => other,
+            let is_whole = reading.connection.is_some() && reading.torn.is_none();
+            drop(reading);
+            let told = salvage::set_aside(&path, is_whole)?;
+            notes.push(format!("{lost}; {told}; jobs among what was lost may have to be submitted again"));
+            reading = recover::read(&path, &policy, capabilities)?;
         }
-        .map_err(|error| error.into_fault(&path))?;
-        journal.last = scheduler.view().seen();
-        let promised = journal.acknowledged.position();
-        if promised > journal.last {
-            notes.push(format!(
-                "the journal ends with event {}, but events up to {promised} had been acknowledged: {} lost, \
-                 jobs among them may have to be submitted again",
-                journal.last,
-                promised - journal.last
-            ));
-            journal.acknowledged.set(journal.last);
-        }
-        Ok((journal, Recovered { scheduler, replayed, notes }))
+        let (journal, mut recovered) = Self::go_on(folder, reading, loss.as_deref())?;
+        notes.append(&mut recovered.notes);
+        notes.extend(uncertain::note(folder, &recovered.scheduler));
+        Ok((journal, Recovered { notes, ..recovered }))
     }
 
-    fn rebuild(
-        &mut self,
-        policy: &Arc<dyn Policy>,
-        capabilities: Capabilities,
-        accept_loss: bool,
-        notes: &mut Vec<String>,
-    ) -> Result<(Scheduler, u64), tables::Unreadable> {
-        let last = tables::last_position(&self.connection)?;
-        let mut scheduler = match snapshot::read(&self.folder) {
-            Ok(Some(saved)) if saved.seen() <= last => {
-                Scheduler::restore(policy.clone(), capabilities, saved)
-            }
-            Ok(Some(saved)) => {
-                notes.push(format!(
-                    "the snapshot of event {} is ahead of the journal and was not used",
-                    saved.seen()
-                ));
-                Scheduler::new(policy.clone(), capabilities)
-            }
-            Ok(None) => Scheduler::new(policy.clone(), capabilities),
-            Err(why) => {
-                notes.push(format!("the snapshot was not used, the whole journal is replayed: {why}"));
-                Scheduler::new(policy.clone(), capabilities)
-            }
+    /// Prepares what was read for writing.
+    fn go_on(
+        folder: &Path,
+        reading: recover::Reading,
+        loss: Option<&str>,
+    ) -> Result<(Journal, Recovered), Fault> {
+        let path = folder.join(FILE);
+        let kept = reading.kept();
+        let recover::Reading { connection, mut scheduler, replayed, mut notes, torn, .. } = reading;
+        // A journal never exists without the mark: a crash before the first commit must not look like a loss.
+        let begun = match loss {
+            None => Some(Acknowledged::begin(folder, kept)?),
+            Some(_) => None,
         };
-        let from = scheduler.view().seen();
-        let end = tables::each_event(&self.connection, from, |_, event| {
-            scheduler.apply(&event);
-            scheduler.forget_outboxes();
-        })?;
-        if let Some(torn) = end {
-            let kept = scheduler.view().seen();
-            let behind = last.saturating_sub(kept + 1);
-            if behind > 0 && !accept_loss {
-                return Err(tables::Unreadable::Fault(Fault::new(
-                    format!(
-                        "event {} of the journal {torn}, and {behind} events behind it would be lost with it",
-                        kept + 1
-                    ),
-                    "bring back a copy of the data directory, or accept the loss with --accept-loss",
-                )));
-            }
-            let dropped = tables::drop_after(&mut self.connection, kept, &self.folder)?;
-            tables::forget_endings(&mut self.connection, &scheduler)?;
+        let prepared = match connection {
+            Some(connection) => tables::prepare(&connection).map(|()| connection),
+            None => tables::open(&path),
+        };
+        let mut connection = prepared.map_err(|error| error.into_fault(&path))?;
+        if let Some(torn) = torn {
+            let event = kept + 1;
+            let dropped = tables::drop_after(&mut connection, kept, folder);
+            let dropped = dropped.map_err(|error| error.into_fault(&path))?;
+            tables::forget_endings(&mut connection, &scheduler)?;
             notes.push(format!(
-                "event {} of the journal {torn}: recovered to event {kept}; {dropped} dropped and kept in \
-                 journal.dropped",
-                kept + 1
+                "event {event} of the journal {torn}: recovered to event {kept}; {dropped} dropped and kept in \
+                 journal.dropped"
             ));
         }
-        let replayed = scheduler.view().seen() - from;
-        Ok((scheduler, replayed))
+        if let Some(lost) = loss {
+            uncertain::pause_all(folder, &mut connection, &mut scheduler, lost)?;
+        }
+        let last = scheduler.view().seen();
+        // After the pauses are on disk: a crash before this point is refused once more, and nothing runs.
+        let acknowledged = begun.map_or_else(|| Acknowledged::begin(folder, last), Ok)?;
+        let journal = Journal { connection, folder: folder.into(), last, acknowledged };
+        Ok((journal, Recovered { scheduler, replayed, notes }))
     }
 
     /// The position of the last event on disk.
@@ -209,9 +188,19 @@ impl Journal {
         }
     }
 
-    /// Notes how far clients are about to be told yes.
-    pub fn acknowledge(&mut self) {
-        self.acknowledged.set(self.last);
+    /// Notes how far clients are about to be told yes. Nobody may be told before this has succeeded.
+    pub fn acknowledge(&mut self) -> Result<(), NotCommitted> {
+        self.acknowledged.set(self.last).map_err(|error| match error.kind() {
+            std::io::ErrorKind::StorageFull => NotCommitted::Full,
+            _ => NotCommitted::Broken(Fault::at(&self.folder.join(acknowledged::FILE), &error)),
+        })
+    }
+
+    /// Moves everything into `journal.db`, so that a clean stop leaves no log beside it, and waits for the disk.
+    pub fn close(self) -> Result<(), Fault> {
+        let path = self.folder.join(acknowledged::FILE);
+        self.acknowledged.sync().map_err(|error| Fault::at(&path, &error))?;
+        Ok(tables::take_in_log(&self.connection)?)
     }
 
     /// A second pair of eyes on the same file, for readers.
@@ -223,19 +212,6 @@ impl Journal {
     pub fn folder(&self) -> &Path {
         &self.folder
     }
-}
-
-/// Carries what can be read of a damaged file over into a new one, if its loss is accepted.
-fn mend(path: &Path, why: &str, accept_loss: bool, notes: &mut Vec<String>) -> Result<Connection, Fault> {
-    if !accept_loss {
-        return Err(Fault::new(
-            format!("{} is damaged: {why}", path.display()),
-            "bring back a copy of the data directory, or save what can be read with --accept-loss",
-        ));
-    }
-    let told = salvage::salvage(path)?;
-    notes.push(format!("the journal was damaged ({why}): {told}"));
-    tables::open(path).map_err(|error| error.into_fault(path))
 }
 
 /// Rebuilds the state from a data directory that may be in use: from the first event, without a snapshot. `seen` is told

@@ -229,9 +229,23 @@ impl<W: World> Run<W> {
     /// Puts a batch on disk, however long there is no room for it.
     fn commit(&mut self, batch: &Batch) -> Result<(), Fault> {
         let began = Instant::now();
+        self.once_there_is_room(|journal| journal.commit(batch))?;
+        if !batch.events.is_empty() {
+            crash::point("after-commit");
+            self.meters.committed(batch, began.elapsed());
+            self.once_there_is_room(Journal::acknowledge)?;
+            self.feed.publish(self.journal.last() + 1 - batch.events.len() as u64, batch);
+        }
+        Ok(())
+    }
+
+    fn once_there_is_room(
+        &mut self,
+        mut write: impl FnMut(&mut Journal) -> Result<(), NotCommitted>,
+    ) -> Result<(), Fault> {
         loop {
-            match self.journal.commit(batch) {
-                Ok(()) => break,
+            match write(&mut self.journal) {
+                Ok(()) => return Ok(()),
                 Err(NotCommitted::Broken(fault)) => return Err(fault),
                 Err(NotCommitted::Full) => {
                     self.set_full(true);
@@ -239,13 +253,6 @@ impl<W: World> Run<W> {
                 }
             }
         }
-        if !batch.events.is_empty() {
-            crash::point("after-commit");
-            self.meters.committed(batch, began.elapsed());
-            self.journal.acknowledge();
-            self.feed.publish(self.journal.last() + 1 - batch.events.len() as u64, batch);
-        }
-        Ok(())
     }
 
     /// Waits for room. Whoever asks meanwhile is told "not now": what is in memory is ahead of the disk.
@@ -280,6 +287,9 @@ impl<W: World> Run<W> {
 
     fn stop(mut self) -> Stopped<W> {
         self.snapshots.finish(&self.rollout.scheduler, self.journal.folder());
+        if let Err(fault) = self.journal.close() {
+            tracing::warn!(%fault, "the log of the journal was not taken in; the next start does it");
+        }
         Stopped { world: self.rollout.world.world }
     }
 }

@@ -71,7 +71,7 @@ impl House {
             batch.ended.extend(self.scheduler.take_ended());
         }
         self.journal.commit(&batch).expect("there is room");
-        self.journal.acknowledge();
+        self.journal.acknowledge().expect("there is room");
     }
 
     /// Closes it, does something to the folder, and opens it again.
@@ -156,40 +156,127 @@ fn a_snapshot_is_only_a_shortcut() {
 }
 
 #[test]
-fn a_snapshot_ahead_of_its_journal_is_not_used() {
+fn a_snapshot_ahead_of_its_journal_proves_a_loss() {
     let house = House::with(3);
     let mut other = House::with(9);
     other.submit();
     let hash = house.scheduler.state_hash();
     let ahead = other.scheduler.save();
-    let house = house.again(|folder| assert!(snapshot::write(folder, &ahead).is_ok()));
-    assert_eq!(house.scheduler.state_hash(), hash);
-    assert!(house.notes[0].contains("ahead of the journal"), "{:?}", house.notes);
+    let house = house.damaged(|folder| assert!(snapshot::write(folder, &ahead).is_ok()));
+    assert!(house.notes[0].contains("ends with event 7, but events up to 14"), "{:?}", house.notes);
+    assert_ne!(house.scheduler.state_hash(), hash, "its jobs are paused");
+    assert!(house.folder.path().join("journal.damaged-1.snapshot").exists());
+    assert!(!house.folder.path().join("snapshot").exists(), "it would fit once the journal has grown again");
 }
 
 #[test]
-fn a_torn_log_loses_nothing_silently() {
-    // While somebody reads, closing leaves the write-ahead log as a crash would.
+fn a_torn_log_is_refused_and_left_as_it_is() {
     let house = House::with(50);
     let log = house.folder.path().join("journal.db-wal");
     let kept = fs::read(&log).expect("it is there");
+    let kept = &kept[..kept.len() - 9_000];
     let main = fs::read(house.folder.path().join("journal.db")).expect("it is there");
     let acknowledged = house.journal.last();
-    let house = house.again(|folder| {
-        fs::write(folder.join("journal.db"), main).expect("written");
-        fs::write(folder.join("journal.db-wal"), &kept[..kept.len() - 9_000]).expect("written");
-        let _ = fs::remove_file(folder.join("journal.db-shm"));
-    });
+    let House { folder, journal, .. } = house;
+    drop(journal);
+    fs::write(folder.path().join("journal.db"), &main).expect("written");
+    fs::write(&log, kept).expect("written");
+    let _ = fs::remove_file(folder.path().join("journal.db-shm"));
+    for _ in 0..2 {
+        let refused = open(folder.path(), false).err().expect("it is refused").to_string();
+        assert!(refused.contains(&format!("events up to {acknowledged} had been acknowledged")), "{refused}");
+        assert!(refused.contains("--accept-loss"), "{refused}");
+        assert_eq!(fs::read(folder.path().join("journal.db")).expect("it is there"), main);
+        assert_eq!(fs::read(&log).expect("it is there"), kept);
+    }
+    let (journal, recovered) = open(folder.path(), true).expect("the loss is accepted");
+    let mut house = House { folder, journal, scheduler: recovered.scheduler, notes: recovered.notes };
+    assert_eq!(fs::read(house.folder.path().join("journal.damaged-1")).expect("it is kept"), main);
+    assert_eq!(fs::read(house.folder.path().join("journal.damaged-1-wal")).expect("it is kept"), kept);
+    // Nothing that was alive then can start by itself, and status goes on saying so.
+    let jobs = house.scheduler.view().living_count();
+    assert!(0 < jobs && jobs < 50, "{jobs}");
+    assert!(house.scheduler.view().jobs().all(|job| job.is_paused()));
+    assert!(house.scheduler.plan(Time::ZERO).moves.is_empty());
+    assert!(house.notes[1].contains("`consort resume JOB`"), "{:?}", house.notes);
     let found = house.journal.last();
-    assert!(found < acknowledged, "{found} of {acknowledged}");
-    assert!(found > 4);
-    let note = house.notes.first().expect("it says so");
-    assert!(note.contains(&format!("events up to {acknowledged} had been acknowledged")), "{note}");
-    // And it goes on from there, without saying so twice.
     let mut house = house.again(|_| {});
-    assert_eq!(house.notes, Vec::<String>::new());
+    assert!(matches!(&house.notes[..], [note] if note.contains("are paused, because")), "{:?}", house.notes);
+    // And it goes on from there.
     house.submit();
     assert_eq!(house.journal.last(), found + 1);
+    let living: Vec<JobId> = house.scheduler.view().jobs().map(|job| job.id()).collect();
+    let last = JobId(living.len() as u64);
+    house.say(living.into_iter().filter(|job| *job != last).map(Input::Resume).collect());
+    assert_eq!(house.again(|_| {}).notes, Vec::<String>::new());
+}
+
+#[test]
+fn a_journal_without_its_mark_is_refused() {
+    for (spoil, says) in [
+        (
+            &(|mark: &Path| fs::remove_file(mark).expect("it is there")) as &dyn Fn(&Path),
+            "is missing or empty",
+        ),
+        (&|mark: &Path| fs::write(mark, [7; 12]).expect("written"), "is damaged"),
+    ] {
+        let House { folder, journal, .. } = House::with(3);
+        drop(journal);
+        spoil(&folder.path().join("journal.acknowledged"));
+        let refused = open(folder.path(), false).err().expect("it is refused").to_string();
+        assert!(refused.contains(says), "{refused}");
+        let (_, recovered) = open(folder.path(), true).expect("the loss is accepted");
+        assert!(recovered.scheduler.view().jobs().all(|job| job.is_paused()));
+    }
+}
+
+#[test]
+fn what_is_gone_is_not_a_new_journal() {
+    for (name, is_emptied) in [("journal.db", false), ("journal.db", true), ("journal.db-wal", false)] {
+        let house = House::with(5);
+        let files = ["journal.db", "journal.db-wal"];
+        let bytes = files.map(|file| fs::read(house.folder.path().join(file)).expect("it is there"));
+        let house = house.damaged(|folder| {
+            files
+                .iter()
+                .zip(&bytes)
+                .for_each(|(file, bytes)| fs::write(folder.join(file), bytes).expect("written"));
+            let _ = fs::remove_file(folder.join("journal.db-shm"));
+            match is_emptied {
+                true => fs::write(folder.join(name), "").expect("written"),
+                false => fs::remove_file(folder.join(name)).expect("it is there"),
+            }
+        });
+        assert!(house.notes[0].contains("events up to 9 had been acknowledged"), "{:?}", house.notes);
+        let kept = house.folder.path().join("journal.damaged-1-wal");
+        let kept = fs::metadata(kept).map_or(0, |kept| kept.len());
+        assert_eq!(kept > 0, name == "journal.db", "the log is kept");
+    }
+}
+
+#[test]
+fn a_clean_stop_leaves_no_log() {
+    let House { folder, journal, scheduler, .. } = House::with(5);
+    let _reader = journal.shelf().expect("it opens");
+    journal.close().expect("there is room");
+    let log = fs::metadata(folder.path().join("journal.db-wal")).map_or(0, |log| log.len());
+    assert_eq!(log, 0);
+    let alone = TempDir::new().expect("a folder");
+    for file in ["journal.db", "journal.acknowledged"] {
+        fs::copy(folder.path().join(file), alone.path().join(file)).expect("copied");
+    }
+    let (_, recovered) = open(alone.path(), false).expect("it is whole");
+    assert_eq!(recovered.scheduler.state_hash(), scheduler.state_hash());
+}
+
+#[test]
+fn a_crash_before_the_first_commit_is_not_a_loss() {
+    let folder = TempDir::new().expect("a folder");
+    drop(open(folder.path(), false).expect("it opens"));
+    let (_, recovered) = open(folder.path(), false).expect("it opens again");
+    assert_eq!(recovered.notes, Vec::<String>::new());
+    fs::remove_file(folder.path().join("journal.db")).expect("it is there");
+    open(folder.path(), false).expect("nothing was acknowledged");
 }
 
 #[test]
@@ -199,16 +286,16 @@ fn a_rotten_event_is_put_aside_with_all_behind_it() {
         let file = Connection::open(folder.join("journal.db")).expect("it opens");
         file.execute("UPDATE event SET body = x'7b7d' WHERE position = 9", []).expect("it is there");
     });
-    assert_eq!(house.scheduler.view().seen(), 8);
-    assert!(house.notes[0].contains("recovered to event 8; 6 dropped"), "{:?}", house.notes);
-    let dropped = fs::read_to_string(house.folder.path().join("journal.dropped")).expect("it is kept");
-    assert_eq!(dropped.lines().count(), 6);
-    assert!(dropped.lines().nth(1).is_some_and(|line| line.starts_with("10 {\"v\":1,")), "{dropped}");
+    assert!(house.notes[0].contains("and 5 events behind it would be lost"), "{:?}", house.notes);
+    assert!(house.notes[0].contains("8 events and what 4 jobs run were carried over"), "{:?}", house.notes);
+    let kept = Connection::open(house.folder.path().join("journal.damaged-1")).expect("it is kept");
+    let rows: i64 = kept.query_row("SELECT count(*) FROM event", [], |row| row.get(0)).expect("a number");
+    assert_eq!(rows, 14);
     // What was dropped with them is free to be used again.
     let mut house = house;
+    assert_eq!(house.scheduler.view().seen(), 8 + 4, "four jobs are paused");
     house.submit();
-    assert_eq!(house.scheduler.view().seen(), 9);
-    assert!(house.notes.iter().any(|note| note.contains("had been acknowledged")));
+    assert_eq!(house.scheduler.view().seen(), 13);
 }
 
 #[test]
@@ -217,18 +304,26 @@ fn a_missing_event_ends_the_journal_before_it() {
         let file = Connection::open(folder.join("journal.db")).expect("it opens");
         file.execute("DELETE FROM event WHERE position = 7", []).expect("it is there");
     });
-    assert_eq!(house.scheduler.view().seen(), 6);
+    assert_eq!(house.scheduler.view().living_count(), 2);
 }
 
 #[test]
-fn a_torn_last_event_is_cut_off_and_told() {
-    let house = House::with(10).again(|folder| {
+fn a_torn_last_event_is_cut_off_if_nobody_was_told_of_it() {
+    let tear = |folder: &Path| {
         let file = Connection::open(folder.join("journal.db")).expect("it opens");
         file.execute("UPDATE event SET body = x'7b7d' WHERE position = 14", []).expect("it is there");
+    };
+    let house = House::with(10).damaged(tear);
+    assert!(house.notes[0].contains("events up to 14 had been acknowledged: 1 lost"), "{:?}", house.notes);
+    let house = House::with(10).again(|folder| {
+        tear(folder);
+        let (thirteen, mark) = (13u64.to_le_bytes(), folder.join("journal.acknowledged"));
+        let bytes = [&thirteen[..], &crc32fast::hash(&thirteen).to_le_bytes()].concat();
+        fs::write(mark, bytes).expect("written");
     });
     assert_eq!(house.scheduler.view().seen(), 13);
     assert!(house.notes[0].contains("recovered to event 13; 1 dropped"), "{:?}", house.notes);
-    assert!(house.notes[1].contains("events up to 14 had been acknowledged"), "{:?}", house.notes);
+    assert_eq!(house.notes.len(), 1);
 }
 
 #[test]
@@ -278,8 +373,7 @@ fn something_that_is_no_journal_is_put_aside() {
         let _ = fs::remove_file(folder.join("journal.db-wal"));
     });
     assert_eq!(house.scheduler.view().seen(), 0);
-    assert!(house.notes[0].contains("the journal was damaged"), "{:?}", house.notes);
-    assert!(house.notes[1].contains("events up to 7 had been acknowledged"), "{:?}", house.notes);
+    assert!(house.notes[0].contains("journal.db is damaged"), "{:?}", house.notes);
     assert!(house.folder.path().join("journal.damaged-1").exists());
 }
 

@@ -13,6 +13,7 @@ mod golden;
 mod hostile;
 mod kills;
 mod logs;
+mod loss;
 mod refusals;
 mod restart;
 mod story;

@@ -1,46 +1,83 @@
-//! How far clients were told yes: one number, in a file beside the journal.
+//! The position up to which clients were told yes: one number with a checksum, in a file beside the journal.
 //!
-//! A journal that lost its tail looks like a shorter journal. This number is what tells the two apart. It is written
-//! after each commit and before the answers go out, without waiting for the disk: it can be too small after a power
-//! failure, never too large.
+//! SQLite takes a damaged frame of the write-ahead log for the end of the log, so a journal that lost its tail looks
+//! like a shorter journal. This number tells the two apart. It is written after each commit and before the answers go
+//! out. A write into the page cache is enough: it survives the end of this process in whatever way. After a power
+//! failure it may be behind the journal, whose every commit waited for the disk; it is never ahead of it.
 
 use crate::fault::Fault;
-use consort_agent::owned;
+use consort_agent::owned::{self, Refused};
 use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// The number and its file.
+/// The name of the file.
+pub(super) const FILE: &str = "journal.acknowledged";
+/// The position and its checksum.
+const LENGTH: usize = 8 + 4;
+
+/// What the file says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// There is no file, or one without a byte.
+    Nothing,
+    /// The file does not hold a position with its checksum.
+    Damaged,
+    /// Events up to here were acknowledged.
+    Upto(u64),
+}
+
+/// Reads the file, and changes nothing.
+pub(super) fn read(folder: &Path) -> Result<Found, Fault> {
+    let mut bytes = vec![];
+    match owned::open(&folder.join(FILE), OpenOptions::new().read(true)) {
+        Ok(file) => file
+            .take(LENGTH as u64 + 1)
+            .read_to_end(&mut bytes)
+            .map_err(|error| Fault::at(&folder.join(FILE), &error))?,
+        Err(Refused::Io { error, .. }) if error.kind() == ErrorKind::NotFound => return Ok(Found::Nothing),
+        Err(refused) => return Err(refused.into()),
+    };
+    if bytes.is_empty() {
+        return Ok(Found::Nothing);
+    }
+    let Ok(bytes) = <[u8; LENGTH]>::try_from(bytes) else { return Ok(Found::Damaged) };
+    let (number, checksum) = bytes.split_at(8);
+    match crc32fast::hash(number).to_le_bytes() == checksum {
+        true => Ok(Found::Upto(u64::from_le_bytes(number.try_into().expect("eight bytes")))),
+        false => Ok(Found::Damaged),
+    }
+}
+
+/// The file, open for writing.
 pub(super) struct Acknowledged {
     file: File,
-    position: u64,
 }
 
 impl Acknowledged {
-    pub fn open(folder: &Path) -> Result<Self, Fault> {
-        let path = folder.join("journal.acknowledged");
+    /// Opens the file or makes it, writes the position, and waits for the disk.
+    pub fn begin(folder: &Path, position: u64) -> Result<Self, Fault> {
+        let path = folder.join(FILE);
         let file = owned::open(&path, OpenOptions::new().read(true).write(true).create(true))?;
-        let mut bytes = [0; 12];
-        let position = match file.read_exact_at(&mut bytes, 0) {
-            Ok(()) => {
-                let (number, check) = bytes.split_at(8);
-                let is_whole = crc32fast::hash(number).to_le_bytes() == check;
-                if is_whole { u64::from_le_bytes(number.try_into().expect("eight bytes")) } else { 0 }
-            }
-            Err(_) => 0, // new, or torn: then nothing is known
-        };
-        Ok(Self { file, position })
+        let begun = Self { file };
+        let put = begun.set(position).and_then(|()| begun.file.set_len(LENGTH as u64));
+        let put = put.and_then(|()| begun.sync()).and_then(|()| File::open(folder)?.sync_all());
+        put.map_err(|error| Fault::at(&path, &error))?;
+        Ok(begun)
     }
 
-    pub fn position(&self) -> u64 {
-        self.position
-    }
-
-    pub fn set(&mut self, position: u64) {
-        self.position = position;
+    /// Writes the position, in place and at once, without waiting for the disk.
+    pub fn set(&self, position: u64) -> io::Result<()> {
         let number = position.to_le_bytes();
-        let bytes = [&number[..], &crc32fast::hash(&number).to_le_bytes()].concat();
-        // A number that is too small is only less watchful, so a full disk here is not worth stopping for.
-        let _ = self.file.write_all_at(&bytes, 0);
+        let mut bytes = [0; LENGTH];
+        bytes[..8].copy_from_slice(&number);
+        bytes[8..].copy_from_slice(&crc32fast::hash(&number).to_le_bytes());
+        self.file.write_all_at(&bytes, 0)
+    }
+
+    /// Waits until the disk has it.
+    pub fn sync(&self) -> io::Result<()> {
+        self.file.sync_all()
     }
 }

@@ -1,12 +1,14 @@
-//! What to do when the file itself is damaged: put it aside, and carry over what can still be read.
+//! What to do when a loss is accepted: keep the damaged files, and carry over what can still be read.
 //!
 //! Events are carried over in order up to the first that cannot be read, and with them what their jobs run. The jobs
 //! that ended are told again by replaying. The damaged file is kept.
 
+use super::acknowledged::FILE;
 use super::{history, tables};
 use crate::fault::Fault;
 use consort_sched::{Scheduler, stock};
 use consort_types::Capabilities;
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, params};
 use std::fs;
 use std::path::Path;
@@ -14,15 +16,37 @@ use std::path::Path;
 /// The name of the file that is being filled.
 const FILLED: &str = "journal.salvaged";
 
-/// Fills a new file from the damaged one, then lets the two change places. Says what became of it. A crash on the way
-/// leaves the damaged file where it was, or [`finish`] puts the new one in its place.
-pub(super) fn salvage(path: &Path) -> Result<String, Fault> {
+/// Keeps all files of a journal of which something is lost, and leaves in its place what can be read. A snapshot is never
+/// part of that: it may know events that the journal no longer has. Says what became of it.
+pub(super) fn set_aside(path: &Path, is_whole: bool) -> Result<String, Fault> {
+    let aside = aside(path);
+    let told = match is_whole {
+        true => {
+            for suffix in ["", "-wal"] {
+                copy(&with_suffix(path, suffix), &with_suffix(&aside, suffix))?;
+            }
+            format!("the files as they were found are kept as {}", name(&aside))
+        }
+        false => carry_over(path, &aside)?,
+    };
+    copy(&path.with_file_name(FILE), &with_suffix(&aside, ".acknowledged"))?;
+    rename(&path.with_file_name("snapshot"), &with_suffix(&aside, ".snapshot"))?;
+    sync(path.parent().unwrap_or(path))?;
+    Ok(told)
+}
+
+/// Fills a new file from the damaged one, then lets the two change places. A crash on the way leaves the damaged file
+/// where it was, or [`finish`] puts the new one in its place.
+fn carry_over(path: &Path, aside: &Path) -> Result<String, Fault> {
     let filled = path.with_file_name(FILLED);
-    remove(&filled)?;
+    remove(&filled, &["", "-wal", "-shm", "-journal"])?;
     let new = tables::open(&filled).map_err(|error| error.into_fault(&filled))?;
     let (mut events, mut works) = (0, 0);
-    // Opened for writing, because its log must be taken in; one that is no database at all gives nothing.
-    if let Ok(old) = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE) {
+    // One that is no database at all gives nothing. SQLite would remove the log beside an empty one.
+    if fs::metadata(path).is_ok_and(|file| file.len() > 0)
+        && let Ok(old) = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
+    {
+        old.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         events = carry_events(&old, &new)?;
         works = carry(&old, &new, "work", 4, Some(events))?;
         carry(&old, &new, "environment", 2, None)?;
@@ -30,26 +54,37 @@ pub(super) fn salvage(path: &Path) -> Result<String, Fault> {
     tell_endings_again(&new)?;
     new.pragma_update(None, "journal_mode", "delete")?; // one file, whole
     drop(new);
-    let aside = aside(path);
     for suffix in ["", "-wal", "-shm"] {
-        rename(&with_suffix(path, suffix), &with_suffix(&aside, suffix))?;
+        rename(&with_suffix(path, suffix), &with_suffix(aside, suffix))?;
     }
     finish(path)?;
     Ok(format!(
         "{events} events and what {works} jobs run were carried over, the damaged file is kept as {}",
-        name(&aside)
+        name(aside)
     ))
 }
 
-/// Puts a filled file in the place of one that is gone.
+/// Puts a filled file in the place of one that is gone. A log that lies there belonged to the one that is gone.
 pub(super) fn finish(path: &Path) -> Result<(), Fault> {
     let filled = path.with_file_name(FILLED);
     if path.exists() || !filled.exists() {
         return Ok(());
     }
+    remove(path, &["-wal", "-shm"])?;
     rename(&filled, path)?;
-    let folder = path.parent().unwrap_or(path);
+    sync(path.parent().unwrap_or(path))
+}
+
+fn sync(folder: &Path) -> Result<(), Fault> {
     fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(|error| Fault::at(folder, &error))
+}
+
+/// Copies a file, if it is there, and waits for the disk.
+fn copy(from: &Path, to: &Path) -> Result<(), Fault> {
+    match fs::copy(from, to) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        copied => copied.and_then(|_| fs::File::open(to)?.sync_all()).map_err(|error| Fault::at(to, &error)),
+    }
 }
 
 /// A file that lies beside another, as SQLite names it.
@@ -64,8 +99,8 @@ fn rename(from: &Path, to: &Path) -> Result<(), Fault> {
     }
 }
 
-fn remove(path: &Path) -> Result<(), Fault> {
-    for suffix in ["", "-wal", "-shm", "-journal"] {
+fn remove(path: &Path, suffixes: &[&str]) -> Result<(), Fault> {
+    for suffix in suffixes {
         let path = with_suffix(path, suffix);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -82,7 +117,10 @@ fn name(path: &Path) -> String {
 }
 
 fn aside(path: &Path) -> std::path::PathBuf {
-    let free = |number: &u32| !path.with_file_name(format!("journal.damaged-{number}")).exists();
+    let free = |number: &u32| {
+        let path = path.with_file_name(format!("journal.damaged-{number}"));
+        ["", "-wal", ".acknowledged", ".snapshot"].iter().all(|suffix| !with_suffix(&path, suffix).exists())
+    };
     let number = (1..).find(free).expect("there is always another number");
     path.with_file_name(format!("journal.damaged-{number}"))
 }

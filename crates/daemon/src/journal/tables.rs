@@ -4,12 +4,13 @@
 //! loop. Each event carries a checksum, because a disk may lie about what it kept.
 
 use super::bytes::{self, Unreadable as Bytes};
-use super::{Batch, NotCommitted, history};
+use super::{Batch, NotCommitted, extent, history};
 use crate::crash;
 use crate::fault::Fault;
 use consort_agent::owned;
 use consort_sched::Scheduler;
 use consort_types::{Digest, Event, Fact, Input, JobId, JobSpec, Work};
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -71,13 +72,43 @@ impl From<Fault> for Unreadable {
 
 impl From<rusqlite::Error> for Unreadable {
     fn from(error: rusqlite::Error) -> Self {
-        match error.sqlite_error_code() {
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-                Unreadable::Damaged(error.to_string())
-            }
-            _ => Unreadable::Other(error),
+        match is_damage(&error) {
+            true => Unreadable::Damaged(error.to_string()),
+            false => Unreadable::Other(error),
         }
     }
+}
+
+/// Whether the bytes of the file are to blame. SQLite's general error is among it: our questions are right, so the tables
+/// are not what they were.
+fn is_damage(error: &rusqlite::Error) -> bool {
+    use ErrorCode::{DatabaseCorrupt, NotADatabase, Unknown};
+    matches!(error.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase | Unknown))
+}
+
+/// Opens the file for reading, and for [`prepare`] to make it writable: nothing is changed, also not by closing it.
+/// None where there is no file or an empty one, because SQLite would remove the log beside an empty one.
+pub(super) fn look(path: &Path) -> Result<Option<Connection>, Unreadable> {
+    for name in ["", "-wal", "-shm", "-journal"] {
+        owned::require_file(&super::salvage::with_suffix(path, name)).map_err(Fault::from)?;
+    }
+    if std::fs::metadata(path).map_or(0, |file| file.len()) == 0 {
+        return Ok(None);
+    }
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    connection.busy_timeout(std::time::Duration::from_secs(5))?;
+    let format: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    if format > FORMAT {
+        return Err(Unreadable::Newer(format));
+    }
+    let number = |pragma: &str| connection.query_row(pragma, [], |row| row.get::<_, i64>(0));
+    let (pages, page_bytes) = (number("PRAGMA page_count")? as u64, number("PRAGMA page_size")? as u64);
+    let missing = extent::missing_page(path, pages, page_bytes).map_err(|error| Fault::at(path, &error))?;
+    if let Some(page) = missing {
+        return Err(Unreadable::Damaged(format!("it is cut short, page {page} of {pages} is missing")));
+    }
+    Ok(Some(connection))
 }
 
 /// Opens the file for writing, or makes it.
@@ -91,25 +122,33 @@ pub(super) fn open(path: &Path) -> Result<Connection, Unreadable> {
     owned::close_to_others(&file).map_err(|error| Fault::at(path, &error))?;
     drop(file);
     let connection = Connection::open(path)?;
+    prepare(&connection)?;
+    Ok(connection)
+}
+
+/// Makes a connection ready for writing: the tables are there, and every commit waits for the disk.
+pub(super) fn prepare(connection: &Connection) -> Result<(), Unreadable> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
     connection.pragma_update(None, "journal_mode", "wal")?;
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "wal_autocheckpoint", 4000)?;
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
-    let format: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    if format > FORMAT {
-        return Err(Unreadable::Newer(format));
-    }
     connection.execute_batch(TABLES)?;
     connection.pragma_update(None, "user_version", FORMAT)?;
-    connection.query_row(
-        "SELECT count(*) FROM (SELECT position FROM event ORDER BY position DESC LIMIT 16)",
-        [],
-        |_| Ok(()),
-    )?;
-    Ok(connection)
+    Ok(())
 }
 
+/// Moves everything from the write-ahead log into the file and empties the log.
+pub(super) fn take_in_log(connection: &Connection) -> Result<(), rusqlite::Error> {
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+}
+
+/// The position of the last row; 0 where the tables were never made.
 pub(super) fn last_position(connection: &Connection) -> Result<u64, rusqlite::Error> {
+    let there = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'event'";
+    if connection.query_row(there, [], |row| row.get::<_, i64>(0))? == 0 {
+        return Ok(0);
+    }
     let last: Option<i64> = connection.query_row("SELECT max(position) FROM event", [], |row| row.get(0))?;
     Ok(last.unwrap_or(0) as u64)
 }
@@ -123,6 +162,9 @@ pub(super) fn each_event(
     behind: u64,
     mut each: impl FnMut(u64, Event),
 ) -> Result<Option<Torn>, Fault> {
+    if last_position(connection)? == behind {
+        return Ok(None); // or the tables were never made
+    }
     let mut statement = connection
         .prepare("SELECT position, checksum, body FROM event WHERE position > ?1 ORDER BY position")?;
     let mut rows = statement.query([behind as i64])?;
@@ -131,17 +173,18 @@ pub(super) fn each_event(
         let row = match rows.next() {
             Ok(None) => return Ok(None),
             Ok(Some(row)) => row,
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => {
+            Err(error) if is_damage(&error) => {
                 return Ok(Some(format!("lies on a damaged page ({error})")));
             }
             Err(error) => return Err(error.into()),
         };
-        let (position, checksum) = (row.get::<_, i64>(0)? as u64, row.get::<_, i64>(1)? as u32);
+        let position = row.get::<_, i64>(0)? as u64;
+        let Ok(checksum) = row.get::<_, i64>(1) else { return Ok(Some("has no checksum".into())) };
         let Ok(body) = row.get_ref(2)?.as_blob() else { return Ok(Some("is not of bytes".into())) };
         if position != expected {
             return Ok(Some("is missing".into()));
         }
-        if crc32fast::hash(body) != checksum {
+        if i64::from(crc32fast::hash(body)) != checksum {
             return Ok(Some("has another checksum than when it was written".into()));
         }
         match bytes::read(body) {

@@ -81,11 +81,8 @@ impl Past {
 
     fn commit(&mut self, journal: &mut Journal) -> Result<(), Failure> {
         let batch = std::mem::take(&mut self.batch);
-        match journal.commit(&batch) {
-            Ok(()) => {
-                journal.acknowledge();
-                Ok(())
-            }
+        match journal.commit(&batch).and_then(|()| journal.acknowledge()) {
+            Ok(()) => Ok(()),
             Err(NotCommitted::Broken(fault)) => Err(outside(fault)),
             Err(NotCommitted::Full) => Err(Failure::Outside("the disk is full; free some space".into())),
         }

@@ -52,7 +52,7 @@ fn the_world_is_probed_and_told_in_lines() {
 #[test]
 fn a_world_in_trouble_is_told_by_status_and_top() {
     let (folder, server) = with(|line| match line {
-        "GET /v1/status" => {
+        "GET /v1/status" | "GET /v1/status?state_hash=true" => {
             let words = "Slurm has not answered for 35 s: no route";
             let told = format!(r#""notes": ["{words}"], "trouble": "{words}""#);
             Answer::json(200, &STATUS.replace(r#""notes": []"#, &told))
