@@ -25,7 +25,7 @@ mod logs;
 mod nodes;
 mod queues;
 mod run;
-mod server;
+pub mod server;
 mod show;
 mod slurm;
 mod sources;

@@ -10,6 +10,7 @@
 //! | read | for |
 //! |---|---|
 //! | [`simulate`], [`compare`], [`bench`], [`scenario`], [`policies`], [`completions`], [`version`] | one command each |
+//! | [`up`], [`serve`], [`replay`], [`backup`] | the daemon, and its journal |
 //! | [`plan`] | plans inside one job |
 //! | [`live`] | commands that ask a server: work, the cluster, and the same for Slurm hands |
 //! | [`usage`] | what is said when the command line itself is wrong |
@@ -18,6 +19,7 @@
 //! | [`figures`], [`jobs_csv`], [`page`], [`files`] | what is written: JSON, job tables, pages with pictures, whole files |
 //! | [`screen`], [`table`], [`numbers`], [`progress`] | how it looks |
 
+mod backup;
 mod bench;
 mod circumstances;
 mod compare;
@@ -78,6 +80,10 @@ enum Command {
     Serve(serve::Args),
     #[command(flatten)]
     Live(live::Command),
+    /// Copy the journal of a daemon into a file, while it runs
+    Backup(backup::BackupArgs),
+    /// Fill an empty data directory from a backup
+    Restore(backup::RestoreArgs),
     /// Rebuild the state from a journal and print its hash
     Replay(replay::Args),
     /// Run one workload on one cluster under one policy
@@ -116,6 +122,8 @@ fn dispatch(command: Command) -> Result<(), Failure> {
     match command {
         Command::Up(args) => up::run(&args),
         Command::Serve(args) => serve::run(&args),
+        Command::Backup(args) => backup::back_up(&args),
+        Command::Restore(args) => backup::restore(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Live(command) => live::dispatch(command),
         Command::Simulate(args) => simulate::run(&args),

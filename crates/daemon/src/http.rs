@@ -30,6 +30,7 @@ mod token;
 
 pub use problem::Trouble;
 
+use crate::clock::Clock;
 use crate::feed::Feed;
 use crate::journal::Shelf;
 use crate::mail::{Accepted, Letter, Mailbox};
@@ -60,6 +61,8 @@ pub struct Desk {
     pub meters: Arc<Meters>,
     /// The journal, for reading.
     pub shelf: Arc<Shelf>,
+    /// The time, as the loop has it.
+    pub clock: Clock,
     /// The world, for looking.
     pub site: Arc<dyn Site>,
     /// The secret that clients bring.

@@ -2,7 +2,7 @@
 //!
 //! Only what differs from what it already knows becomes an event, so starting twice adds nothing to the journal.
 
-use crate::clock;
+use crate::clock::Clock;
 use crate::fault::Fault;
 use crate::journal::{Batch, Journal, NotCommitted};
 use consort_sched::Scheduler;
@@ -11,13 +11,14 @@ use consort_types::*;
 /// Inputs that go through `accept`, `apply` and the disk before anybody is let in.
 pub struct Introduction<'a> {
     scheduler: &'a mut Scheduler,
+    clock: Clock,
     batch: Batch,
 }
 
 impl<'a> Introduction<'a> {
     /// Begins.
-    pub fn to(scheduler: &'a mut Scheduler) -> Self {
-        Self { scheduler, batch: Batch::default() }
+    pub fn to(scheduler: &'a mut Scheduler, clock: Clock) -> Self {
+        Self { scheduler, clock, batch: Batch::default() }
     }
 
     /// The scheduler, as it is by now.
@@ -27,7 +28,7 @@ impl<'a> Introduction<'a> {
 
     /// Says something.
     pub fn say(&mut self, input: Input) -> Result<(), Fault> {
-        let event = self.scheduler.accept(clock::wall(), input).map_err(|refusal| {
+        let event = self.scheduler.accept(self.clock.now(), input).map_err(|refusal| {
             Fault::new(
                 format!("this machine does not go with what the journal knows: {}", refusal.subject),
                 refusal.remedy,
@@ -55,7 +56,7 @@ impl<'a> Introduction<'a> {
             self.scheduler.view().kinds().find(|(_, known)| known.name == kind.name).map(|(_, k)| k.clone());
         match known {
             Some(known) if known == kind => Ok(()),
-            Some(known) if self.scheduler.accept(clock::wall(), Input::SetKind(kind.clone())).is_err() => {
+            Some(known) if self.scheduler.accept(self.clock.now(), Input::SetKind(kind.clone())).is_err() => {
                 notes.push(format!(
                     "devices of kind {} now have {} bytes of memory; {} are still counted",
                     kind.name, kind.memory_bytes, known.memory_bytes

@@ -16,9 +16,11 @@
 //! | `salvage` | damaged files are kept, and what can be read of them is carried over |
 //! | `uncertain` | jobs that are paused because events behind some position are gone |
 //! | [`snapshot`] | the state at one position, so that starting need not replay everything |
+//! | [`backup`] | a copy of a journal in use, and the way back |
 //! | [`history`] | jobs that have ended |
 
 mod acknowledged;
+pub mod backup;
 pub mod bytes;
 mod extent;
 pub mod history;

@@ -138,6 +138,9 @@ mod tests {
         let taken = (0..MOST + 5).filter(|_| replica.look(Box::new(|_, _| {})).is_ok()).count();
         assert_eq!(taken, MOST - 1);
         drop(go);
+        while replica.look(Box::new(|_, _| {})).is_err() {
+            std::thread::yield_now();
+        }
         assert_eq!(kinds(&replica), 0);
     }
 }

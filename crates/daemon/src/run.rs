@@ -83,7 +83,7 @@ impl<W: World> Run<W> {
     /// Puts the parts together and tells the world everything that is desired. `replayed` is how far the last snapshot is
     /// behind.
     pub fn new(
-        scheduler: Scheduler,
+        (scheduler, clock): (Scheduler, Clock),
         world: W,
         journal: Journal,
         letters: Letters,
@@ -91,7 +91,6 @@ impl<W: World> Run<W> {
         meters: Arc<Meters>,
         replayed: u64,
     ) -> Result<Self, Fault> {
-        let clock = Clock::start(scheduler.view().now());
         let snapshots = Snapshots::new(journal.last() - replayed);
         let replica = Replica::start(scheduler.clone(), clock).map_err(|error| {
             Fault::new(format!("no thread for readers: {error}"), "raise the limit on processes")

@@ -10,7 +10,7 @@ pub mod local;
 pub mod slurm;
 mod socket;
 
-use crate::clock;
+use crate::clock::{self, Clock};
 use crate::fault::Fault;
 use crate::feed::Feed;
 use crate::folder::{self, Folder};
@@ -92,6 +92,7 @@ pub(crate) struct Assembly<W> {
     pub listener: TcpListener,
     pub journal: Journal,
     pub scheduler: Scheduler,
+    pub clock: Clock,
     pub world: W,
     pub site: Arc<dyn Site>,
     pub mailbox: Mailbox,
@@ -125,8 +126,19 @@ pub(crate) fn serve<W>(options: &Options, assembly: Assembly<W>, host: Arc<dyn H
 where
     W: World + Halt + Send + 'static,
 {
-    let Assembly { mut folder, listener, journal, scheduler, world, site, mailbox, letters, notes, replayed } =
-        assembly;
+    let Assembly {
+        mut folder,
+        listener,
+        journal,
+        scheduler,
+        clock,
+        world,
+        site,
+        mailbox,
+        letters,
+        notes,
+        replayed,
+    } = assembly;
     let address = listener.local_addr().map_err(|error| Fault::new(error.to_string(), "try again"))?;
     let url = format!("http://{address}");
     folder.sign(&url);
@@ -151,13 +163,14 @@ where
         notes: notes.clone(),
     };
     let shelf = Arc::new(journal.shelf()?);
-    let run = Run::new(scheduler, world, journal, letters, feed.clone(), meters.clone(), replayed)?;
+    let run = Run::new((scheduler, clock), world, journal, letters, feed.clone(), meters.clone(), replayed)?;
     let desk = Arc::new(Desk {
         mailbox: mailbox.clone(),
         replica: run.replica(),
         feed,
         meters,
         shelf,
+        clock,
         site,
         token,
         about: About {

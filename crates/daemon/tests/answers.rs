@@ -60,7 +60,8 @@ fn the_end_of_a_job_is_not_told_before_it_is_on_disk() {
     mailbox.send(Letter::Input { input: Input::Cancel(job), work: None, answer: cancelled }).expect("room");
     mailbox.send(Letter::Wait { job, answer: ended }).expect("room");
     let feed = Arc::new(Feed::new(journal.last(), NodeNames::default()));
-    let run = Run::new(scheduler, Nowhere, journal, letters, feed, Arc::new(Meters::default()), 0);
+    let clock = consort_daemon::clock::Clock::start(Time::ZERO);
+    let run = Run::new((scheduler, clock), Nowhere, journal, letters, feed, Arc::new(Meters::default()), 0);
     let run = run.expect("a thread");
     assert!(run.run().is_err(), "a commit that fails ends the loop");
     assert!(answer.try_recv().is_err(), "the request was answered");

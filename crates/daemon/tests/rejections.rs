@@ -63,7 +63,9 @@ fn rejected_plans_are_counted_and_the_last_few_kept() {
     let (mailbox, letters) = mailbox();
     let (meters, feed) =
         (Arc::new(Meters::default()), Arc::new(Feed::new(journal.last(), Default::default())));
-    let run = Run::new(scheduler, Nowhere, journal, letters, feed, meters.clone(), 0).expect("a thread");
+    let clock = consort_daemon::clock::Clock::start(Time::ZERO);
+    let run =
+        Run::new((scheduler, clock), Nowhere, journal, letters, feed, meters.clone(), 0).expect("a thread");
     let running = std::thread::spawn(move || run.run().map(drop));
     for _ in 0..20 {
         let (answer, accepted) = oneshot::channel();

@@ -2,7 +2,9 @@
 
 mod api;
 mod attacks;
+mod backup;
 mod cards;
+mod clock;
 mod crash;
 mod crash_attacked;
 mod daemon;

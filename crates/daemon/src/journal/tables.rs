@@ -337,6 +337,12 @@ impl Shelf {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
+    /// Writes all of it, as it is at this moment, into an empty file.
+    pub(super) fn copy_into(&self, path: &str) -> Result<(), Fault> {
+        self.hold().execute("VACUUM INTO ?1", [path])?;
+        Ok(())
+    }
+
     /// The position of the last event.
     pub fn last(&self) -> Result<u64, Fault> {
         Ok(last_position(&self.hold())?)

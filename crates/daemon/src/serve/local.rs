@@ -1,6 +1,7 @@
 //! The daemon of one machine: what it has is found, what it ran is found again.
 
 use super::{Assembly, Halt, Host, Options};
+use crate::clock::Clock;
 use crate::fault::Fault;
 use crate::folder::{self, Folder};
 use crate::introduce::Introduction;
@@ -51,7 +52,8 @@ pub fn up(options: &Options, local: Local, host: Arc<dyn Host>) -> Result<(), Fa
     notes.extend(found.notes.iter().cloned());
     let is_busy = scheduler.view().granted().next().is_some();
     let machine = Machine::settle(folder.path(), found, is_busy, &mut notes)?;
-    let node = machine.introduce(&mut scheduler, &mut journal, is_busy, &mut notes)?;
+    let clock = Clock::open(folder.path(), scheduler.view().now(), is_busy)?;
+    let node = machine.introduce((&mut scheduler, clock), &mut journal, is_busy, &mut notes)?;
     let first_device = scheduler.view().nodes().nth(node.index()).map_or(0, |node| node.first.0);
     let (mailbox, letters) = mailbox();
     let (run_dir, log_dir) = (folder.inside("run")?, folder.inside("logs")?);
@@ -90,8 +92,19 @@ pub fn up(options: &Options, local: Local, host: Arc<dyn Host>) -> Result<(), Fa
         readings: Sensors::start(&inventory, local.nvidia_library),
         inventory,
     });
-    let assembly =
-        Assembly { folder, listener, journal, scheduler, world, site, mailbox, letters, notes, replayed };
+    let assembly = Assembly {
+        folder,
+        listener,
+        journal,
+        scheduler,
+        clock,
+        world,
+        site,
+        mailbox,
+        letters,
+        notes,
+        replayed,
+    };
     super::serve(options, assembly, host)
 }
 
@@ -170,12 +183,12 @@ impl Machine {
     /// Tells the scheduler, durably.
     fn introduce(
         &self,
-        scheduler: &mut consort_sched::Scheduler,
+        (scheduler, clock): (&mut consort_sched::Scheduler, Clock),
         journal: &mut Journal,
         is_busy: bool,
         notes: &mut Vec<String>,
     ) -> Result<NodeId, Fault> {
-        let mut introduction = Introduction::to(scheduler);
+        let mut introduction = Introduction::to(scheduler, clock);
         let settings = Settings {
             island_link: Some("nvlink".into()),
             node_link: Some("pcie".into()),

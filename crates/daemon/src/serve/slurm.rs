@@ -5,6 +5,7 @@ mod reach;
 mod site;
 
 use super::{Assembly, Halt, Host, Options};
+use crate::clock::Clock;
 use crate::fault::Fault;
 use crate::folder::Folder;
 use crate::introduce::Introduction;
@@ -76,7 +77,8 @@ pub fn serve(options: &Options, slurm: &Slurm, host: Arc<dyn Host>) -> Result<()
     let reading = Reading { partition: slurm.partition.clone(), cpus: slurm.cpus, topology };
     let found = cluster::find(&nodes, &reading);
     notes.extend(cluster::notes(&nodes, &found));
-    introduce(&mut scheduler, &mut journal, &reading, &found, &mut notes)?;
+    let clock = Clock::open(folder.path(), scheduler.view().now(), is_busy)?;
+    introduce((&mut scheduler, clock), &mut journal, &reading, &found, &mut notes)?;
     let (mailbox, letters) = mailbox();
     let waker = mailbox.clone();
     let shared = match &slurm.shared {
@@ -105,8 +107,19 @@ pub fn serve(options: &Options, slurm: &Slurm, host: Arc<dyn Host>) -> Result<()
         log_dir: shared.join("logs"),
         slurm: slurm.clone(),
     });
-    let assembly =
-        Assembly { folder, listener, journal, scheduler, world, site, mailbox, letters, notes, replayed };
+    let assembly = Assembly {
+        folder,
+        listener,
+        journal,
+        scheduler,
+        clock,
+        world,
+        site,
+        mailbox,
+        letters,
+        notes,
+        replayed,
+    };
     super::serve(options, assembly, host)
 }
 
@@ -146,13 +159,13 @@ fn as_known(scheduler: &Scheduler, topology: Topology, notes: &mut Vec<String>) 
 
 /// Tells the scheduler of kinds and nodes, durably. What has changed about nodes it knows is left to the world.
 fn introduce(
-    scheduler: &mut Scheduler,
+    (scheduler, clock): (&mut Scheduler, Clock),
     journal: &mut Journal,
     reading: &Reading,
     found: &[Found],
     notes: &mut Vec<String>,
 ) -> Result<(), Fault> {
-    let mut introduction = Introduction::to(scheduler);
+    let mut introduction = Introduction::to(scheduler, clock);
     let levels = reading.topology.levels.clone();
     introduction.settings(Settings { levels, lease: LEASE, ..Settings::default() })?;
     for kind in cluster::kinds(found) {

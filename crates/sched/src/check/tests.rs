@@ -496,6 +496,9 @@ fn a_plan_that_breaks_a_rule_is_thrown_away_whole() {
     scheduler.policy = Arc::new(Greedy(ask));
     let plan = scheduler.plan(START);
     assert!(plan.is_empty());
-    assert_eq!(scheduler.take_rejections(), vec![Broken { rule: Breach::SlotTooLarge, index: 0, job: None }]);
+    assert_eq!(
+        scheduler.take_rejections(),
+        vec![Broken { rule: Breach::SlotTooLarge, index: 0, job: Some(ask.job) }]
+    );
     assert_eq!(scheduler.take_rejections(), vec![]);
 }

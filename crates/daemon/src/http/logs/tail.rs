@@ -186,7 +186,7 @@ impl Tail {
     }
 
     /// The files there are: those put aside, oldest first, and the one being written. Names move while they are looked
-    /// at, so what is seen counts once it is seen twice.
+    /// at, so what is seen counts once it is seen twice and no name is missing in between.
     fn files(&self) -> Vec<(PathBuf, Metadata)> {
         let mut seen = self.look();
         for _ in 0..LOOKS {
@@ -194,11 +194,22 @@ impl Tail {
             let is_same =
                 seen.iter().map(|(_, data)| data.ino()).eq(again.iter().map(|(_, data)| data.ino()));
             seen = again;
-            if is_same {
+            if is_same && self.is_whole(&seen) {
                 break;
             }
+            std::thread::sleep(BLINK / 4);
         }
         seen
+    }
+
+    /// Whether every name up to the oldest is there: `x.log.2`, `x.log.1`, `x.log`. While files are put aside one of
+    /// them is on its way from name to name.
+    fn is_whole(&self, files: &[(PathBuf, Metadata)]) -> bool {
+        let number = |name: &PathBuf| name.extension()?.to_str()?.parse::<usize>().ok();
+        let aside = files.len().saturating_sub(1);
+        let in_order = files.iter().take(aside).zip((1..=aside).rev());
+        files.last().is_none_or(|(name, _)| *name == self.place.name)
+            && in_order.into_iter().all(|((name, _), wanted)| number(name) == Some(wanted))
     }
 
     fn look(&self) -> Vec<(PathBuf, Metadata)> {
