@@ -33,7 +33,7 @@ const SECRETS: [&str; 1] = ["SLURM_JWT"];
 
 /// Variables that are Consort's. Inherited from another job or from the daemon's own settings, they would be wrong here;
 /// other variables that begin with `CONSORT_` belong to the user.
-pub const OURS: [&str; 22] = [
+pub const OURS: [&str; 23] = [
     // What a worker is told of itself.
     "CONSORT_JOB",
     "CONSORT_JOB_NAME",
@@ -54,6 +54,7 @@ pub const OURS: [&str; 22] = [
     // What the daemon and its clients are told.
     "CONSORT_TOKEN",
     "CONSORT_LOG",
+    "CONSORT_TEST_CLOCK_OFFSET",
     "CONSORT_CRASH_AT",
     "CONSORT_CRASH_TRACE",
     "CONSORT_SNAPSHOT_EVERY",

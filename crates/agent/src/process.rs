@@ -130,40 +130,29 @@ pub const MARK: &str = "CONSORT_SLOT";
 pub const SHIM_MARK: &str = "CONSORT_SHIM";
 
 /// What a worker left behind when its shim died: kills it, and says who it was; the caller looks again until there is
-/// nobody. One that is dying has lost its environment and may still hold its devices, so that those who were killed
-/// have to be waited for by name.
+/// nobody, since whoever is killed may have forked before. One that is dying has lost its environment and may still hold
+/// its devices, so that those who were killed have to be waited for by name.
 ///
 /// The kernel does not give a number to a new process while it still names a session, so whoever is in the session
 /// of the dead shim is of that worker, unless it says otherwise itself. While anybody lives under the number of the shim,
-/// the session is not looked at: the number may have been given anew, or written into a record by somebody else.
-pub fn kill_leftovers(shim: &Identity, slot: &Path) -> Vec<Identity> {
-    if shim.boot != boot() {
+/// the session is not looked at: the number may have been given anew, or written into a record by somebody else. Where
+/// the shim is not known, the mark alone decides.
+pub fn kill_leftovers(shim: Option<&Identity>, slot: &Path) -> Vec<Identity> {
+    if shim.is_some_and(|shim| shim.boot != boot()) {
         return Vec::new();
     }
-    let is_dead = look(shim.pid).is_none_or(|found| found.born == shim.born && found.is_over());
-    let mut killed = Vec::new();
-    for (pid, found) in all() {
-        if found.is_over() || found.born < shim.born || pid == rustix::process::getpid().as_raw_pid() {
-            continue;
-        }
-        let of_session = is_dead && found.session == shim.pid;
-        if value_of(pid, MARK).map_or(of_session, |own| own == slot) {
-            let one = Identity { pid, born: found.born, boot: shim.boot.clone() };
-            one.kill();
-            killed.push(one);
-        }
-    }
-    killed
-}
-
-/// Kills every process that carries the mark of a slot, and says who it was. For a slot whose shim is gone and unknown;
-/// as with [`kill_leftovers`], the caller looks again until there is nobody: whoever is killed may have forked before.
-pub fn kill_marked(slot: &Path) -> Vec<Identity> {
+    let is_dead =
+        |shim: &Identity| look(shim.pid).is_none_or(|found| found.born == shim.born && found.is_over());
+    let (session, born) = (shim.filter(|&shim| is_dead(shim)), shim.map_or(0, |shim| shim.born));
     let own = rustix::process::getpid().as_raw_pid();
-    let others = all().into_iter().filter(|(pid, found)| !found.is_over() && *pid != own);
-    let marked = others.filter(|(pid, _)| value_of(*pid, MARK).is_some_and(|own| own == slot));
-    let marked = marked.map(|(pid, found)| Identity { pid, born: found.born, boot: boot().to_owned() });
-    marked.inspect(Identity::kill).collect()
+    let others =
+        all().into_iter().filter(|(pid, found)| !found.is_over() && found.born >= born && *pid != own);
+    let left = others.filter(|(pid, found)| {
+        let of_session = session.is_some_and(|shim| found.session == shim.pid);
+        value_of(*pid, MARK).map_or(of_session, |own| own == slot)
+    });
+    let left = left.map(|(pid, found)| Identity { pid, born: found.born, boot: boot().to_owned() });
+    left.inspect(Identity::kill).collect()
 }
 
 /// The processes of one slot.
@@ -315,7 +304,7 @@ mod tests {
         let crew = Crew { shims: vec![], workers: vec![ours.clone()] };
         assert_eq!(crews(Path::new(&slots)), BTreeMap::from([(slot.clone(), crew)]));
         assert!(!is_shim_of(&shim, &slot));
-        assert_eq!(kill_marked(&slot), [ours]);
+        assert_eq!(kill_leftovers(None, &slot), [ours]);
         assert!(worker.is_alive());
         for child in &mut children {
             child.kill().unwrap();

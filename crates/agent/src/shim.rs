@@ -115,7 +115,7 @@ fn report(record: &Record) {
 pub fn clear(left: &Started, slot: &Slot, dying: &mut Vec<Identity>) -> bool {
     let own = confine::own_groups(&left.groups, slot);
     let grouped = groups::kill_all(&own);
-    dying.extend(process::kill_leftovers(&left.shim, slot.folder()));
+    dying.extend(process::kill_leftovers(Some(&left.shim), slot.folder()));
     dying.retain(Identity::is_alive);
     let nobody = grouped == 0 && dying.is_empty();
     if nobody {

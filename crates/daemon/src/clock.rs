@@ -42,9 +42,9 @@ fn counted() -> i64 {
 
 /// Which boot of which machine, and whose count: a container may have one of its own. None where the kernel does not say.
 fn boot() -> Option<String> {
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let boot = Some(consort_agent::process::boot()).filter(|boot| !boot.is_empty())?;
     let count = std::fs::read_link("/proc/self/ns/time").unwrap_or_default();
-    Some(format!("{} {}", boot.trim(), count.display()))
+    Some(format!("{boot} {}", count.display()))
 }
 
 /// The wall clock, for what is only told. `CONSORT_TEST_CLOCK_OFFSET` adds so many seconds to it.

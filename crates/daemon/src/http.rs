@@ -104,6 +104,13 @@ impl Desk {
         receiver.await.map_err(|_| Trouble::busy())
     }
 
+    /// Waits until the loop has taken a turn.
+    pub async fn turn(&self) -> Result<(), Trouble> {
+        let (sender, receiver) = oneshot::channel();
+        self.mailbox.send(Letter::Turn(sender)).map_err(|_| Trouble::busy())?;
+        receiver.await.map_err(|_| if self.meters.is_full() { Trouble::full() } else { Trouble::busy() })
+    }
+
     /// What the world says of an attempt, for those who look: cheap enough to be asked by the loop.
     pub fn words(&self) -> impl Fn(AllocationId) -> Option<String> + Send + use<> {
         let site = self.site.clone();

@@ -41,6 +41,8 @@ pub enum Letter {
         /// Told once it has ended.
         answer: oneshot::Sender<()>,
     },
+    /// A client asks whether the loop takes turns; answered at the end of one.
+    Turn(oneshot::Sender<()>),
     /// The world has something to say.
     News,
     /// Go, after this batch.
@@ -132,7 +134,7 @@ impl Letters {
         match letter {
             Letter::News => self.news.store(false, Ordering::Release),
             Letter::Input { .. } => self.waits.borrow_mut().push(sent.elapsed()),
-            Letter::Wait { .. } | Letter::Stop => {}
+            Letter::Wait { .. } | Letter::Turn(_) | Letter::Stop => {}
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What is counted while the loop runs, and how `/metrics` tells it.
 
 use crate::journal::Batch;
-use consort_types::Time;
+use consort_api::shapes::Rejection;
 use std::collections::VecDeque;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -31,17 +31,6 @@ pub struct Meters {
 
 /// Rejected plans that are kept to be shown.
 const REJECTIONS: usize = 8;
-
-/// A plan that broke a rule and was not carried out. Each is a bug in a policy.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rejection {
-    /// When it was made.
-    pub at: Time,
-    /// The rule, by name.
-    pub rule: String,
-    /// What is wrong with the plan.
-    pub why: String,
-}
 
 #[derive(Default)]
 struct Histogram {

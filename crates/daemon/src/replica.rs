@@ -10,6 +10,7 @@
 //! be touched by a question.
 
 use crate::clock::Clock;
+use crate::mail::NotNow;
 use consort_sched::{Reading, Scheduler};
 use consort_types::{Event, Time};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -35,10 +36,6 @@ pub struct Replica {
     /// Questions that were not answered yet.
     open: Arc<AtomicUsize>,
 }
-
-/// Too many questions wait, or the thread is gone.
-#[derive(Debug)]
-pub struct NotNow;
 
 impl Replica {
     /// Starts the thread. It ends when the last `Replica` is dropped.

@@ -16,8 +16,10 @@ use crate::fault::Fault;
 use crate::feed::Feed;
 use crate::journal::{Batch, Journal, NotCommitted, Submission, snapshot};
 use crate::mail::{Accepted, Answer, Letter, Letters};
-use crate::meters::{Meters, Rejection};
+use crate::meters::Meters;
 use crate::replica::Replica;
+use consort_api::Moment;
+use consort_api::shapes::Rejection;
 use consort_sched::{Ended, Held, Rollout, Scheduler, Watch};
 use consort_types::*;
 use std::collections::BTreeMap;
@@ -43,6 +45,28 @@ pub struct Run<W> {
     replica: Replica,
     waiting: BTreeMap<JobId, Vec<oneshot::Sender<()>>>,
     snapshots: Snapshots,
+}
+
+/// What a loop is made of.
+pub struct Parts<W> {
+    /// The state, as it was recovered.
+    pub scheduler: Scheduler,
+    /// The time.
+    pub clock: Clock,
+    /// What carries out the work.
+    pub world: W,
+    /// Where events go.
+    pub journal: Journal,
+    /// Requests.
+    pub letters: Letters,
+    /// Gets every event that was committed.
+    pub feed: Arc<Feed>,
+    /// Counts.
+    pub meters: Arc<Meters>,
+    /// Gets every event that was committed, and answers readers.
+    pub replica: Replica,
+    /// How many events the last snapshot is behind.
+    pub replayed: u64,
 }
 
 /// Writes down what happens, for the batch.
@@ -80,29 +104,12 @@ pub struct Stopped<W> {
 }
 
 impl<W: World> Run<W> {
-    /// Puts the parts together and tells the world everything that is desired. `replayed` is how far the last snapshot is
-    /// behind.
-    pub fn new(
-        (scheduler, clock): (Scheduler, Clock),
-        world: W,
-        journal: Journal,
-        letters: Letters,
-        feed: Arc<Feed>,
-        meters: Arc<Meters>,
-        replayed: u64,
-    ) -> Result<Self, Fault> {
+    /// Puts the parts together.
+    pub fn new(parts: Parts<W>) -> Self {
+        let Parts { scheduler, clock, world, journal, letters, feed, meters, replica, replayed } = parts;
         let snapshots = Snapshots::new(journal.last() - replayed);
-        let replica = Replica::start(scheduler.clone(), clock).map_err(|error| {
-            Fault::new(format!("no thread for readers: {error}"), "raise the limit on processes")
-        })?;
         let rollout = Rollout::new(scheduler, Held::new(world));
-        let waiting = BTreeMap::new();
-        Ok(Run { rollout, journal, clock, letters, feed, meters, replica, waiting, snapshots })
-    }
-
-    /// Where questions about the state go.
-    pub fn replica(&self) -> Replica {
-        self.replica.clone()
+        Run { rollout, journal, clock, letters, feed, meters, replica, waiting: BTreeMap::new(), snapshots }
     }
 
     /// Runs until somebody says stop, or the disk breaks.
@@ -128,7 +135,7 @@ impl<W: World> Run<W> {
         let now = self.clock.now();
         let mut scribe = Scribe::default();
         let has_room = self.look_for_room();
-        let (mut answers, mut waits, mut stop) = (vec![], vec![], false);
+        let (mut answers, mut waits, mut turns, mut stop) = (vec![], vec![], vec![], false);
         for letter in letters {
             match letter {
                 // What only adds to the disk is refused, which a dropped answer says; what may free some is not.
@@ -143,6 +150,7 @@ impl<W: World> Run<W> {
                     answers.push((answer, self.input(now, input, work, &mut scribe)));
                 }
                 Letter::Wait { job, answer } => waits.push((job, answer)),
+                Letter::Turn(answer) => turns.push(answer),
                 Letter::News => {}
                 Letter::Stop => stop = true,
             }
@@ -169,6 +177,9 @@ impl<W: World> Run<W> {
         for (job, answer) in waits {
             self.wait(job, answer);
         }
+        for turn in turns {
+            let _ = turn.send(());
+        }
         self.snapshots.perhaps(&self.rollout.scheduler, self.journal.folder());
         Ok(stop)
     }
@@ -178,7 +189,7 @@ impl<W: World> Run<W> {
         for broken in self.rollout.scheduler.take_rejections() {
             let rule = format!("{:?}", broken.rule);
             tracing::error!(rule, "plan rejected, this is a bug in the policy: {broken}");
-            self.meters.rejected(Rejection { at, rule, why: broken.to_string() });
+            self.meters.rejected(Rejection { at: Moment(at), rule, why: broken.to_string() });
         }
     }
 
@@ -260,7 +271,8 @@ impl<W: World> Run<W> {
         let mut news = false;
         while let Some(left) = until.checked_duration_since(Instant::now()) {
             match self.letters.next(left) {
-                Ok(Letter::Wait { .. } | Letter::Input { .. }) | Err(RecvTimeoutError::Timeout) => {}
+                Ok(Letter::Wait { .. } | Letter::Turn(_) | Letter::Input { .. })
+                | Err(RecvTimeoutError::Timeout) => {}
                 Ok(Letter::News) => news = true,
                 Ok(Letter::Stop) | Err(RecvTimeoutError::Disconnected) => {
                     let what = "there is no room for the journal, and the last batch was not written";

@@ -18,7 +18,8 @@ use crate::http::{self, About, Desk};
 use crate::journal::Journal;
 use crate::mail::{Letters, Mailbox};
 use crate::meters::Meters;
-use crate::run::Run;
+use crate::replica::Replica;
+use crate::run::{Parts, Run};
 use crate::site::Site;
 use crate::telling::NodeNames;
 use announced::Announced;
@@ -163,10 +164,21 @@ where
         notes: notes.clone(),
     };
     let shelf = Arc::new(journal.shelf()?);
-    let run = Run::new((scheduler, clock), world, journal, letters, feed.clone(), meters.clone(), replayed)?;
+    let replica = Replica::start(scheduler.clone(), clock).map_err(no_thread)?;
+    let parts = Parts {
+        scheduler,
+        clock,
+        world,
+        journal,
+        letters,
+        feed: feed.clone(),
+        meters: meters.clone(),
+        replica: replica.clone(),
+        replayed,
+    };
     let desk = Arc::new(Desk {
         mailbox: mailbox.clone(),
-        replica: run.replica(),
+        replica,
         feed,
         meters,
         shelf,
@@ -186,12 +198,11 @@ where
     });
     let (gone, loop_gone) = oneshot::channel();
     let thread = std::thread::Builder::new().name("loop".into()).spawn(move || {
-        let end = run.run();
+        let end = Run::new(parts).run();
         let _ = gone.send(());
         end
     });
-    let thread =
-        thread.map_err(|error| Fault::new(format!("no thread: {error}"), "raise the limit on processes"))?;
+    let thread = thread.map_err(no_thread)?;
     let runtime = runtime()?;
     let workers = runtime.block_on(answer((listener, socket), desk, host, ready, asked_to_go, loop_gone));
     mailbox.stop();
@@ -209,6 +220,10 @@ where
     }
     runtime.shutdown_background();
     Ok(())
+}
+
+fn no_thread(error: std::io::Error) -> Fault {
+    Fault::new(format!("cannot start a thread: {error}"), "raise the limit on processes")
 }
 
 /// Any signal that asks us to go.

@@ -4,7 +4,8 @@ use consort_daemon::feed::Feed;
 use consort_daemon::journal::{Batch, Journal};
 use consort_daemon::mail::{Letter, mailbox};
 use consort_daemon::meters::Meters;
-use consort_daemon::run::Run;
+use consort_daemon::replica::Replica;
+use consort_daemon::run::{Parts, Run};
 use consort_daemon::telling::NodeNames;
 use consort_sched::stock;
 use consort_types::*;
@@ -61,9 +62,11 @@ fn the_end_of_a_job_is_not_told_before_it_is_on_disk() {
     mailbox.send(Letter::Wait { job, answer: ended }).expect("room");
     let feed = Arc::new(Feed::new(journal.last(), NodeNames::default()));
     let clock = consort_daemon::clock::Clock::start(Time::ZERO);
-    let run = Run::new((scheduler, clock), Nowhere, journal, letters, feed, Arc::new(Meters::default()), 0);
-    let run = run.expect("a thread");
-    assert!(run.run().is_err(), "a commit that fails ends the loop");
+    let replica = Replica::start(scheduler.clone(), clock).expect("a thread");
+    let meters = Arc::new(Meters::default());
+    let parts =
+        Parts { scheduler, clock, world: Nowhere, journal, letters, feed, meters, replica, replayed: 0 };
+    assert!(Run::new(parts).run().is_err(), "a commit that fails ends the loop");
     assert!(answer.try_recv().is_err(), "the request was answered");
     assert!(end.try_recv().is_err(), "the end of the job was told");
 }

@@ -4,7 +4,8 @@ use consort_daemon::feed::Feed;
 use consort_daemon::journal::{Batch, Journal};
 use consort_daemon::mail::{Letter, mailbox};
 use consort_daemon::meters::{Gauges, Meters};
-use consort_daemon::run::Run;
+use consort_daemon::replica::Replica;
+use consort_daemon::run::{Parts, Run};
 use consort_sched::{Draft, Policy};
 use consort_types::*;
 use std::sync::Arc;
@@ -64,9 +65,11 @@ fn rejected_plans_are_counted_and_the_last_few_kept() {
     let (meters, feed) =
         (Arc::new(Meters::default()), Arc::new(Feed::new(journal.last(), Default::default())));
     let clock = consort_daemon::clock::Clock::start(Time::ZERO);
-    let run =
-        Run::new((scheduler, clock), Nowhere, journal, letters, feed, meters.clone(), 0).expect("a thread");
-    let running = std::thread::spawn(move || run.run().map(drop));
+    let replica = Replica::start(scheduler.clone(), clock).expect("a thread");
+    let (world, counts) = (Nowhere, meters.clone());
+    let parts =
+        Parts { scheduler, clock, world, journal, letters, feed, meters: counts, replica, replayed: 0 };
+    let running = std::thread::spawn(move || Run::new(parts).run().map(drop));
     for _ in 0..20 {
         let (answer, accepted) = oneshot::channel();
         let job = Input::Submit(Arc::new(JobSpec::gang("j", 2, Shape::any())));

@@ -321,6 +321,18 @@ fn what_was_asked_for_wins_except_over_masks_and_our_own() {
 }
 
 #[test]
+fn every_word_of_ours_is_listed_as_ours() {
+    let bag = spec(Form::Bag { tasks: 3 }, vec![role("worker", "h200", 1, 1)]);
+    let mut placement = placement(&[1], &[1]);
+    placement.grants[0].share = WHOLE / 2;
+    let seen = Seen::of(&bag, &work(), allocation(2, 1), &placement);
+    let ours = seen.0[0].iter().map(|(name, _)| name.as_str()).filter(|name| name.starts_with("CONSORT_"));
+    let missing: Vec<&str> = ours.filter(|name| !OURS.contains(name)).collect();
+    assert!(missing.is_empty(), "{missing:?} would reach a job submitted from within a job");
+    assert_eq!((seen.get(0, "CONSORT_TASKS"), seen.get(0, "CONSORT_SHARE").is_some()), (Some("3"), true));
+}
+
+#[test]
 fn threads_that_somebody_counted_are_left_alone() {
     let mut work = work();
     work.inherited = vec![("OMP_NUM_THREADS".into(), "7".into())];

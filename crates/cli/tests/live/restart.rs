@@ -158,6 +158,8 @@ fn a_full_disk_stops_the_accepting_and_loses_nothing() {
     assert!(accepted > 10 && refused > 3, "{accepted} accepted, {refused} refused");
     let status = client.status().expect("it still answers");
     assert!(status.notes.iter().any(|note| note.contains("is full")), "{:?}", status.notes);
+    let (jobs, _) = client.jobs(&Default::default()).expect("it still answers");
+    assert!(jobs.len() as u64 > accepted, "{} of {accepted}", jobs.len());
     // Somebody makes room, inside the daemon's own view of the disk.
     let filler = format!("/proc/{}/root{}/filler", house.pid(), data.display());
     fs::remove_file(&filler).expect("it is there");

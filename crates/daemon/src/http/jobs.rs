@@ -90,6 +90,7 @@ pub(super) async fn list(State(desk): State<Arc<Desk>>, Asked(listing): Asked<Li
         let look = move |reading: &Reading<'_>, now| {
             let (mut rows, more) = rows::living(reading, now, &words, &wanted, limit);
             rows.reverse();
+            // As text already here: the thread that looks is below all others, those that answer are not.
             (serde_json::to_vec(&rows).expect("plain data"), more)
         };
         let (body, more) = desk.look(look).await?;

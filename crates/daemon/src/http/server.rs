@@ -2,14 +2,13 @@
 
 use super::parts::{Asked, Whole};
 use super::{Desk, Trouble};
-use crate::meters::Rejection;
 use crate::rows;
 use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use consort_api::shapes::{self, Shutdown, Status, World, WorldLine};
+use consort_api::shapes::{Shutdown, Status, World, WorldLine};
 use consort_api::{Moment, openapi};
 use consort_sched::Reading;
 use serde::Deserialize;
@@ -59,10 +58,7 @@ pub(super) async fn status(
         notes,
         trouble,
         plans_rejected,
-        rejections: rejections
-            .into_iter()
-            .map(|Rejection { at, rule, why }| shapes::Rejection { at: Moment(at), rule, why })
-            .collect(),
+        rejections,
     }))
 }
 
@@ -132,12 +128,12 @@ pub(super) async fn alive() -> &'static str {
     "alive\n"
 }
 
-/// Ready means that the loop answers and that there is room for what it accepts.
+/// Ready means that the loop takes turns and that there is room for what it accepts.
 pub(super) async fn ready(State(desk): State<Arc<Desk>>) -> Result<&'static str, Trouble> {
     if desk.meters.is_full() {
         return Err(Trouble::full());
     }
-    desk.look(|_, _| ()).await?;
+    desk.turn().await?;
     Ok("ready\n")
 }
 

@@ -53,7 +53,7 @@ pub fn up(options: &Options, local: Local, host: Arc<dyn Host>) -> Result<(), Fa
     let is_busy = scheduler.view().granted().next().is_some();
     let machine = Machine::settle(folder.path(), found, is_busy, &mut notes)?;
     let clock = Clock::open(folder.path(), scheduler.view().now(), is_busy)?;
-    let node = machine.introduce((&mut scheduler, clock), &mut journal, is_busy, &mut notes)?;
+    let node = machine.introduce(&mut scheduler, clock, &mut journal, is_busy, &mut notes)?;
     let first_device = scheduler.view().nodes().nth(node.index()).map_or(0, |node| node.first.0);
     let (mailbox, letters) = mailbox();
     let (run_dir, log_dir) = (folder.inside("run")?, folder.inside("logs")?);
@@ -183,7 +183,8 @@ impl Machine {
     /// Tells the scheduler, durably.
     fn introduce(
         &self,
-        (scheduler, clock): (&mut consort_sched::Scheduler, Clock),
+        scheduler: &mut consort_sched::Scheduler,
+        clock: Clock,
         journal: &mut Journal,
         is_busy: bool,
         notes: &mut Vec<String>,

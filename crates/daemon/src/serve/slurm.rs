@@ -78,7 +78,7 @@ pub fn serve(options: &Options, slurm: &Slurm, host: Arc<dyn Host>) -> Result<()
     let found = cluster::find(&nodes, &reading);
     notes.extend(cluster::notes(&nodes, &found));
     let clock = Clock::open(folder.path(), scheduler.view().now(), is_busy)?;
-    introduce((&mut scheduler, clock), &mut journal, &reading, &found, &mut notes)?;
+    introduce(&mut scheduler, clock, &mut journal, &reading, &found, &mut notes)?;
     let (mailbox, letters) = mailbox();
     let waker = mailbox.clone();
     let shared = match &slurm.shared {
@@ -159,7 +159,8 @@ fn as_known(scheduler: &Scheduler, topology: Topology, notes: &mut Vec<String>) 
 
 /// Tells the scheduler of kinds and nodes, durably. What has changed about nodes it knows is left to the world.
 fn introduce(
-    (scheduler, clock): (&mut Scheduler, Clock),
+    scheduler: &mut Scheduler,
+    clock: Clock,
     journal: &mut Journal,
     reading: &Reading,
     found: &[Found],

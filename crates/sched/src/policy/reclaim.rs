@@ -1,8 +1,8 @@
 //! Who may take from whom. One opinion per file.
 //!
-//! An opinion says whether a claim is better, and whether work lost is weighed. The kit does the rest, the same way for
-//! all: it takes nothing before it knows that the claimant then fits, it takes no more than it needs, and the devices go
-//! to the claimant and to nobody else.
+//! An opinion only says whether a claim is better. The kit does the rest, the same way for all: it takes nothing
+//! before it knows that the claimant then fits, it takes no more than it needs, and the devices go to the claimant
+//! and to nobody else.
 
 mod guarantee;
 mod level;
@@ -47,11 +47,6 @@ pub trait Reclaim: Send + Sync {
     /// job would be started on a free device while another is stopped for a guarantee which that device would have met.
     fn serves_guarantees(&self) -> bool {
         false
-    }
-
-    /// Whether, of those who may be preempted, the ones that lose least work are chosen; if not, the order decides.
-    fn weighs_loss(&self) -> bool {
-        true
     }
 
     /// Whether there may be anybody from whom `claimant` may take, going by the weakest of those who hold what it could

@@ -48,7 +48,7 @@ impl Keeper {
             member.seen |= !crew.workers.is_empty();
             if member.seen {
                 // Looked for anew: they may have forked since this world was opened.
-                member.dying.extend(process::kill_marked(member.slot.folder()));
+                member.dying.extend(process::kill_leftovers(None, member.slot.folder()));
                 member.dying.retain(Identity::is_alive);
                 if !member.dying.is_empty() {
                     return;

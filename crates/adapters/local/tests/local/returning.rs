@@ -113,7 +113,7 @@ fn a_shim_that_was_killed_while_nobody_looked_leaves_nothing() {
     house.want(id, 1);
     assert_eq!(house.ended(id), Outcome::Stopped);
     assert!(!is_there(pid));
-    assert_eq!(kill_leftovers(&shim, house.slot(id, 0).folder()), []);
+    assert_eq!(kill_leftovers(Some(&shim), house.slot(id, 0).folder()), []);
 }
 
 #[test]

@@ -14,11 +14,6 @@ use consort_types::{AskId, Qos};
 pub struct Level;
 
 impl Reclaim for Level {
-    /// The levels are made of time attained or left: they weigh it already.
-    fn weighs_loss(&self) -> bool {
-        false
-    }
-
     fn could_take(&self, draft: &Draft<'_>, claimant: (AskId, Key), weakest: &Weakest) -> bool {
         let is_firm = |ask: AskView<'_>| ask.spec().qos != Qos::BestEffort;
         draft.view().ask(claimant.0).is_some_and(is_firm) && claimant.1.level < weakest.level
