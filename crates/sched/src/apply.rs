@@ -29,7 +29,10 @@ impl Scheduler {
     }
 
     fn apply_input(&mut self, input: &Input) {
-        self.stirred |= !matches!(input, Input::Started(_));
+        if !matches!(input, Input::Started(_)) {
+            self.stirred = true;
+            self.state.stirred_at = self.state.now;
+        }
         match input {
             Input::Configure(settings) => {
                 self.state.cluster.settings = settings.clone();

@@ -25,6 +25,9 @@ use tombstones::Tombstones;
 pub(crate) struct State {
     /// Time of the last event. Never goes back, whatever the clock does.
     pub now: Time,
+    /// Time of the last event that was a reason to plan. Shares are counted up to here, so that no other event can put
+    /// somebody else first.
+    pub stirred_at: Time,
     /// Events applied so far.
     pub seen: u64,
     /// A digest over every event applied, in order: two states with the same chain have the same past.

@@ -259,10 +259,10 @@ impl<'a> View<'a> {
         }
     }
 
-    /// What a tenant held lately of one kind, up to the last event: an average in thousandths of a device, shifted left by
+    /// What a tenant held lately of one kind, up to the last event that was a reason to plan: an average in thousandths of a device, shifted left by
     /// 16, that halves with every day in which it holds nothing.
     pub fn recent(&self, tenant: TenantId, kind: KindId) -> u64 {
-        self.state.ledger.account(tenant, kind).recent(self.state.now)
+        self.state.ledger.account(tenant, kind).recent(self.state.stirred_at)
     }
 
     /// All queues, in order of id.
@@ -425,6 +425,11 @@ impl<'a> AskView<'a> {
     /// An attempt before this one that lost its node and may not be over yet. Until it is, this ask does not start.
     pub fn earlier_attempt(&self) -> Option<AllocationId> {
         self.state.tombstones.of(self.id).map(|(attempt, _)| attempt)
+    }
+
+    /// Since when it has devices for its current attempt; for one that waits, when its last attempt got them.
+    pub fn granted_at(&self) -> Time {
+        self.ask.queued.max(self.ask.not_before) + self.ask.spell
     }
 
     /// Since when it runs, if it does.

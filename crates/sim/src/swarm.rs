@@ -244,19 +244,21 @@ impl History {
 
     /// Between two instants nobody is left who could start, and we wake up in time for what comes next.
     ///
-    /// One exception: roles are placed one after the other, so that less room can lead the first ones to places where the
-    /// last one fits as well.
+    /// Two exceptions. Roles are placed one after the other, so that less room can lead the first ones to places where the
+    /// last one fits as well. And a start, which is no reason to plan, changes what is lost by stopping somebody, and so
+    /// who is tried first: what is preempted then, the next event decides.
     fn nothing_is_missed(&mut self, now: Time) {
         let plan = self.rollout.scheduler.clone().plan(now);
         let has_roles = plan.moves.iter().any(|change| match change {
             Move::Start { placement, .. } => placement.fills.len() > 1,
             _ => false,
         });
-        if has_roles {
+        let takes_back = plan.moves.iter().any(|change| matches!(change, Move::Stop { .. }));
+        if has_roles || (takes_back && self.witness.saw_a_start()) {
             return;
         }
         if !plan.is_empty() {
-            self.witness.fail(format!("nobody made this plan: {plan:?}"));
+            self.witness.fail(format!("nobody made this plan under {}: {plan:?}", self.policy.name()));
         }
         if plan.wake_at.is_some_and(|at| self.rollout.next_at().is_none_or(|next| next > at)) {
             let next = self.rollout.next_at();

@@ -37,8 +37,8 @@ impl Draft<'_> {
 
     /// Whether a claimant may reclaim what a victim of another tenant holds, by the claimant's guarantee.
     ///
-    /// Either the victim's tenant keeps its guarantee without the victim, and the claimant is within its guarantee of a kind
-    /// that it needs and the victim holds. Or the victim is a gang that reaches beyond its tenant's guarantee and can only
+    /// Either the victim's tenant keeps its guarantee without the victim, and the claimant is within its guarantee of every
+    /// kind that it needs and the victim holds. Or the victim is a gang that reaches beyond its tenant's guarantee and can only
     /// be stopped whole: then the claimant must be within its guarantee of *every* kind that it needs, the victim's
     /// tenant must hold more than its guarantee of one of these, and what is free once the claimant has started must
     /// cover the victim's guarantee again.
@@ -57,7 +57,8 @@ impl Draft<'_> {
         let needs: Amounts = needs.collect();
         let is_promised = |(&kind, &share): (&KindId, &u64)| self.is_promised(claimant.tenant(), kind, share);
         if self.is_spare(victim.tenant(), &held) {
-            return needs.iter().any(|need| held.contains_key(need.0) && is_promised(need));
+            let mut common = needs.iter().filter(|(kind, _)| held.contains_key(kind)).peekable();
+            return common.peek().is_some() && common.all(is_promised);
         }
         let is_above = |kind: &KindId| {
             let promised = self.state.ledger.account(victim.tenant(), *kind).guarantee;

@@ -49,6 +49,11 @@ pub trait Reclaim: Send + Sync {
         false
     }
 
+    /// Whether of equal claims the one that loses least is stopped, and not the one that came last.
+    fn minds_loss(&self) -> bool {
+        true
+    }
+
     /// Whether there may be anybody from whom `claimant` may take, going by the weakest of those who hold what it could
     /// use. Saves looking at all of them; where it says no, `may_take` would say no to each.
     fn could_take(&self, _draft: &Draft<'_>, _claimant: (AskId, Key), _weakest: &Weakest) -> bool {

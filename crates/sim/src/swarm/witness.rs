@@ -72,6 +72,12 @@ impl Witness {
         self.wrong.get_or_insert(what);
     }
 
+    /// Whether the last thing that happened was a start.
+    pub fn saw_a_start(&self) -> bool {
+        let journal = self.journal.borrow();
+        matches!(journal.last().map(|event| &event.fact), Some(Fact::Accepted(Input::Started(_))))
+    }
+
     fn expect(&mut self, holds: bool, what: impl FnOnce() -> String) {
         if !holds {
             self.fail(what());

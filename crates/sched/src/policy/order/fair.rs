@@ -6,7 +6,7 @@
 //! the share at once, so one plan divides what is free as a hundred plans would.
 //!
 //! Simplified: all tenants weigh the same; parts of hosts count for nothing, so that whoever wants no device goes first; a kind counts whole whether or not its nodes are well; lately means up to the
-//! last event, so that time alone changes no order and nobody need wake up for it. Nothing is taken back: a tenant that
+//! last event that was a reason to plan, so that time alone changes no order and nobody need wake up for it. Nothing is taken back: a tenant that
 //! fills an idle cluster keeps it until its work ends. Does badly with long work for that reason, and with one tenant who
 //! cannot use what is scarce: its share of a kind that nobody else wants counts like any other.
 

@@ -8,8 +8,8 @@ use crate::view::{AskView, Doing};
 use consort_types::*;
 use std::cmp::Reverse;
 
-/// Everybody who could be stopped, weakest claim first, and of equal claims the one that has run least, since it loses
-/// least. Made once in a pass, when somebody first asks.
+/// Everybody who could be stopped, weakest claim first, and of equal claims the one that came last. Made once in a pass,
+/// when somebody first asks. Nothing in this order changes while nobody plans, so neither does who finds room.
 #[derive(Default)]
 pub(super) struct Victims(Option<Found>);
 
@@ -24,9 +24,25 @@ struct Found {
 struct Victim {
     id: AskId,
     key: Key,
+    claim: Claim,
+    loss: i128,
     /// Kinds it holds something of.
     kinds: Vec<KindId>,
 }
+
+/// An hour of one device, in device-thousandths times nanoseconds.
+const DEVICE_HOUR: i128 = 3600 * 1_000_000_000 * WHOLE as i128;
+
+/// What is lost if somebody is stopped. Who says what a restart costs loses that; it has saved the rest, and less than an
+/// hour of one device is not worth a choice. Everybody else loses what they have run over all attempts, so that
+/// one who was stopped before is spared, and not stopped again and again.
+fn loss(victim: &AskView<'_>, now: Time) -> i128 {
+    let restart = i128::from(victim.spec().restart_cost.0) * i128::from(victim.thousandths());
+    if restart > 0 { restart - restart % DEVICE_HOUR } else { victim.attained_until(now) }
+}
+
+/// Class, level and priority: who has the least is stopped first.
+type Claim = (Qos, Reverse<i64>, i32);
 
 impl Victims {
     fn of(&mut self, pipeline: &Pipeline, draft: &Draft<'_>) -> &Found {
@@ -41,7 +57,6 @@ impl Victims {
                 .map(|victim| {
                     let (id, spec) = (victim.id(), victim.spec());
                     let key = pipeline.order.key(&view, id, draft.now());
-                    let since = victim.running_since().unwrap_or(draft.now());
                     let mut kinds: Vec<KindId> =
                         victim.grants().iter().map(|grant| view.kind_of(grant.device)).collect();
                     kinds.sort_unstable();
@@ -52,11 +67,12 @@ impl Victims {
                         let known = &mut weakest[kind.index()];
                         *known = Some(known.map_or(this, |known| known.and(this)));
                     }
-                    let claim = (spec.qos, Reverse(key.level), spec.priority, Reverse(since), Reverse(id));
-                    (claim, Victim { id, key, kinds })
+                    let claim = (spec.qos, Reverse(key.level), spec.priority);
+                    let order = (claim, Reverse(victim.granted_at()), Reverse(id));
+                    (order, Victim { id, key, claim, loss: loss(&victim, draft.now()), kinds })
                 })
                 .collect();
-            victims.sort_unstable_by_key(|(claim, _)| *claim);
+            victims.sort_unstable_by_key(|(order, _)| *order);
             Found { all: victims.into_iter().map(|(_, victim)| victim).collect(), weakest }
         })
     }
@@ -72,6 +88,27 @@ impl Found {
 /// Of so many victims each is tried to be spared: every try looks for room once more.
 const SPARED: usize = 64;
 
+/// Who takes back, and what it needs.
+struct Claimant<'a> {
+    ask: AskView<'a>,
+    key: Key,
+    /// Members of each role at its least width.
+    least: Vec<u32>,
+    needs: Vec<(KindId, u64)>,
+}
+
+impl Claimant<'_> {
+    fn cause(&self) -> StopCause {
+        StopCause::Preempted { by: self.ask.id() }
+    }
+}
+
+/// Who is stopped, and what is then started.
+struct Bargain {
+    taken: Vec<AskId>,
+    placement: Placement,
+}
+
 impl Pipeline {
     /// Starts an ask on what those with a worse claim give back. Whether it did.
     pub(super) fn take_back(
@@ -81,8 +118,6 @@ impl Pipeline {
         key: Key,
         victims: &mut Victims,
     ) -> bool {
-        let least = self.size.counts(ask.class(), self.size.steps(ask.class()) - 1);
-        let cause = StopCause::Preempted { by: ask.id() };
         let needs = draft.least_needs(ask);
         let is_featured = ask.class().is_featured();
         let is_hosted = ask.class().shapes().any(|shape| !shape.host.is_none());
@@ -96,9 +131,6 @@ impl Pipeline {
         if !self.reclaim.iter().any(|rule| rule.could_take(draft, (ask.id(), key), &weakest)) {
             return false;
         }
-        let begin = draft.mark();
-        let mut taken: Vec<AskId> = vec![];
-        let mut placement = None;
         let is_useful = |draft: &Draft<'_>, victim: &&Victim| {
             let has_some = |kind: &KindId| victim.kinds.contains(kind);
             (needs.iter().any(|(kind, _)| has_some(kind))
@@ -106,19 +138,52 @@ impl Pipeline {
                 && !draft.stops(victim.id)
                 && (!is_featured || is_near(draft, victim.id))
         };
-        let mut left: Vec<&Victim> = victims.all.iter().filter(|victim| is_useful(draft, victim)).collect();
+        let mut useful: Vec<&Victim> = victims.all.iter().filter(|victim| is_useful(draft, victim)).collect();
+        let least = self.size.counts(ask.class(), self.size.steps(ask.class()) - 1);
+        let claimant = Claimant { ask: *ask, key, least, needs };
+        let Some(mut bargain) = self.bargain(draft, &claimant, &useful) else { return false };
+        if self.reclaim.iter().all(|rule| rule.minds_loss()) {
+            useful.sort_by_key(|victim| (victim.claim, victim.loss));
+            let loss = |bargain: &Bargain| {
+                let taken = useful.iter().filter(|victim| bargain.taken.contains(&victim.id));
+                taken.map(|victim| victim.loss).sum::<i128>()
+            };
+            let other = self.bargain(draft, &claimant, &useful);
+            bargain = other.filter(|other| loss(other) < loss(&bargain)).unwrap_or(bargain);
+        }
+        let begin = draft.mark();
+        stop_all(draft, &bargain.taken, claimant.cause());
+        let started = draft.start(ask.id(), bargain.placement).is_ok();
+        if !started {
+            draft.back_to(begin);
+        }
+        started
+    }
+
+    /// Stops victims in this order until the claimant fits, and then spares all who can be spared. Leaves the draft as it was.
+    fn bargain(
+        &self,
+        draft: &mut Draft<'_>,
+        claimant: &Claimant<'_>,
+        victims: &[&Victim],
+    ) -> Option<Bargain> {
+        let (begin, cause) = (draft.mark(), claimant.cause());
+        let mut taken: Vec<AskId> = vec![];
+        let mut placement = None;
+        let mut left = victims.to_vec();
         // A rule that looks at what is free may say yes once others have been stopped.
         loop {
             let (before, mut skipped) = (taken.len(), vec![]);
             for victim in left {
-                let is_entitled = self.may_take(draft, (ask.id(), key), (victim.id, victim.key));
+                let is_entitled =
+                    self.may_take(draft, (claimant.ask.id(), claimant.key), (victim.id, victim.key));
                 if !is_entitled || draft.stop(victim.id, cause).is_err() {
                     skipped.push(victim);
                     continue;
                 }
                 taken.push(victim.id);
-                if could_fit(draft, ask, &needs) {
-                    placement = draft.find_room(self.place.as_ref(), ask, &least);
+                if could_fit(draft, claimant) {
+                    placement = self.room(draft, claimant);
                 }
                 if placement.is_some() {
                     break;
@@ -130,28 +195,33 @@ impl Pipeline {
             left = skipped;
         }
         draft.back_to(begin);
-        let Some(found) = &placement else { return false };
-        // Whoever holds nothing of what it gets is spared.
-        taken.retain(|&victim| {
-            let grants = draft.view().ask(victim).map_or(&[][..], |victim| victim.grants());
-            grants.iter().any(|held| found.grants.iter().any(|grant| grant.device == held.device))
-        });
-        // So is everybody without whom it fits as well, those with the better claim first.
+        let mut placement = placement?;
+        // Whoever holds nothing of what it gets is spared, unless the tenant would then be above its ceiling.
+        let holds_some = |victim: &AskId| {
+            let grants = draft.view().ask(*victim).map_or(&[][..], |victim| victim.grants());
+            grants.iter().any(|held| placement.grants.iter().any(|grant| grant.device == held.device))
+        };
+        let holders: Vec<AskId> = taken.iter().copied().filter(holds_some).collect();
+        stop_all(draft, &holders, cause);
+        if can_start(draft, claimant, &placement) {
+            taken = holders;
+        }
+        draft.back_to(begin);
+        // So is everybody without whom it fits as well, the last in the order first.
         for spared in taken.clone().into_iter().rev().take(SPARED) {
             let rest: Vec<AskId> = taken.iter().copied().filter(|&victim| victim != spared).collect();
             stop_all(draft, &rest, cause);
-            if let Some(found) = draft.find_room(self.place.as_ref(), ask, &least) {
-                (placement, taken) = (Some(found), rest);
+            if let Some(found) = self.room(draft, claimant) {
+                (placement, taken) = (found, rest);
             }
             draft.back_to(begin);
         }
-        stop_all(draft, &taken, cause);
-        let placement = placement.expect("just found");
-        let started = draft.start(ask.id(), placement).is_ok();
-        if !started {
-            draft.back_to(begin);
-        }
-        started
+        Some(Bargain { taken, placement })
+    }
+
+    fn room(&self, draft: &mut Draft<'_>, claimant: &Claimant<'_>) -> Option<Placement> {
+        let found = draft.find_room(self.place.as_ref(), &claimant.ask, &claimant.least)?;
+        can_start(draft, claimant, &found).then_some(found)
     }
 
     fn may_take(&self, draft: &Draft<'_>, claimant: (AskId, Key), victim: (AskId, Key)) -> bool {
@@ -161,11 +231,19 @@ impl Pipeline {
 
 /// Whether enough whole devices are free to make a closer look worth while. Shares and several roles are always looked
 /// at: counting says little about them.
-fn could_fit(draft: &Draft<'_>, ask: &AskView<'_>, needs: &[(KindId, u64)]) -> bool {
-    let is_plain = ask.class().is_plain();
+fn could_fit(draft: &Draft<'_>, claimant: &Claimant<'_>) -> bool {
+    let is_plain = claimant.ask.class().is_plain();
     let enough =
         |&(kind, share): &(KindId, u64)| u64::from(draft.free().total(kind)) * u64::from(WHOLE) >= share;
-    !is_plain || needs.iter().any(enough)
+    !is_plain || claimant.needs.iter().any(enough)
+}
+
+/// Whether the draft would let it start there. Leaves the draft as it was.
+fn can_start(draft: &mut Draft<'_>, claimant: &Claimant<'_>, placement: &Placement) -> bool {
+    let begin = draft.mark();
+    let is_started = draft.start(claimant.ask.id(), placement.clone()).is_ok();
+    draft.back_to(begin);
+    is_started
 }
 
 fn stop_all(draft: &mut Draft<'_>, victims: &[AskId], cause: StopCause) {

@@ -14,6 +14,11 @@ use consort_types::{AskId, Qos};
 pub struct Level;
 
 impl Reclaim for Level {
+    /// The published policies stop whoever came last.
+    fn minds_loss(&self) -> bool {
+        false
+    }
+
     fn could_take(&self, draft: &Draft<'_>, claimant: (AskId, Key), weakest: &Weakest) -> bool {
         let is_firm = |ask: AskView<'_>| ask.spec().qos != Qos::BestEffort;
         draft.view().ask(claimant.0).is_some_and(is_firm) && claimant.1.level < weakest.level
