@@ -11,6 +11,7 @@
 
 mod confine;
 mod descriptors;
+mod fork_server;
 mod groups;
 mod log;
 mod memory;
@@ -60,10 +61,11 @@ impl Left {
     }
 }
 
-/// What the process does when it is called as a shim; `arguments` are what follows the word `shim`.
+/// What the process does when it is called as a shim; `arguments` are what follows the word `shim`: the folder of a slot,
+/// or nothing for a fork server.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ! {
     let mut arguments = arguments.into_iter();
-    let code = match (arguments.next(), arguments.next()) {
+    let code = match (arguments.next().or_else(fork_server::serve), arguments.next()) {
         (Some(folder), None) => run(Slot::at(folder)).err().map_or(0, |left| left as i32),
         _ => Left::Called as i32,
     };

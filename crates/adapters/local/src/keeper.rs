@@ -13,7 +13,7 @@ use crate::allocation::{Allocation, Departure, Member, State};
 use crate::orders;
 use crate::records::{self, Records};
 use crate::world::Setup;
-use consort_agent::launch::{Known, Order, Slot, allocation_name, allocation_of};
+use consort_agent::launch::{Known, Order, Shims, Slot, allocation_name, allocation_of};
 use consort_agent::news::News;
 use consort_agent::process::{self, Crew, Identity};
 use consort_agent::status::Started;
@@ -53,6 +53,7 @@ const AT_ONCE: u32 = 2000;
 /// The thread's own state.
 pub(crate) struct Keeper {
     setup: Setup,
+    shims: Shims,
     soft_files: Option<u64>,
     inbox: Receiver<Message>,
     bell: Arc<OwnedFd>,
@@ -94,6 +95,7 @@ impl Keeper {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &*bell, epoll::EventData::new_u64(BELL), epoll::EventFlags::IN)?;
         Ok(Self {
+            shims: Shims::new(setup.shim.clone()),
             setup,
             soft_files: raise_open_files(),
             inbox,
@@ -322,7 +324,7 @@ impl Keeper {
             if let Some((child, report)) = &mut watch.child {
                 member::hear(&mut member.begun, &mut member.ended, report);
                 // A zombie still has its name.
-                let identity = Identity::of(child.id() as i32);
+                let identity = Identity::of(child.pid().as_raw_pid());
                 member.left = member::reap(child);
                 if member.begun.is_none() && (member.left.is_none() || member.ended.is_some()) {
                     // It ran its worker, as its status or its last words say, and its first words went elsewhere.

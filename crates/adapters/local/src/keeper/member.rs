@@ -9,18 +9,16 @@ use super::Keeper;
 use crate::allocation::{Allocation, Departure, State, Watch};
 use crate::outcome::End;
 use crate::report::Report;
-use consort_agent::launch::Sight;
+use consort_agent::launch::{ShimChild, Sight};
 use consort_agent::process;
 use consort_agent::shim::Left;
 use consort_agent::status::{Exited, Record, Started};
-use consort_agent::{crash, launch, untrusted};
+use consort_agent::{crash, untrusted};
 use consort_types::AllocationId;
 use rustix::event::epoll;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::io;
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::Child;
 
 /// How often a slot is offered to a new shim when the last one found it taken and yet nobody has it, or was killed before
 /// it could take it.
@@ -98,12 +96,11 @@ impl Keeper {
             None => return Err("nobody knows what it is to run".into()),
         }
         crash::point("before-spawn");
-        let shim: &launch::ShimProgram = &self.setup.shim;
-        let (child, report) = shim
-            .spawn(slot.folder())
-            .map_err(|error| format!("the shim {} cannot be started: {error}", shim.program.display()))?;
+        let (child, report) = self.shims.start(slot.folder()).map_err(|error| {
+            format!("the shim {} cannot be started: {error}", self.shims.program().display())
+        })?;
         crash::point("after-spawn");
-        let pid = Pid::from_raw(child.id() as i32).ok_or("the shim has no number")?;
+        let pid = child.pid();
         self.watch(allocation.id, rank, pid, Some((child, Report::new(report))), false)
             .map_err(|error| format!("the shim cannot be watched: {error}"))
     }
@@ -129,7 +126,7 @@ impl Keeper {
         id: AllocationId,
         rank: usize,
         pid: Pid,
-        child: Option<(Child, Report)>,
+        child: Option<(ShimChild, Report)>,
         up: bool,
     ) -> io::Result<Watch> {
         let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
@@ -184,9 +181,9 @@ fn may_pass(error: &io::Error) -> bool {
 }
 
 /// How a shim of ours left, in words; nothing if all went well.
-pub(super) fn reap(child: &mut Child) -> Option<Departure> {
+pub(super) fn reap(child: &ShimChild) -> Option<Departure> {
     let status = child.wait().ok()?;
-    match (status.code(), status.signal()) {
+    match (status.exit_status(), status.terminating_signal()) {
         (Some(0), _) => None,
         (Some(code), _) => Some(match Left::of(code) {
             Some(left) => Departure { why: left.why().to_owned(), again: left == Left::Taken },

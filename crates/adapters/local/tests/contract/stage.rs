@@ -117,7 +117,11 @@ impl Stage for Machine {
             record_dir: self.record_dir(),
             begun: Default::default(),
             log_dir: self.folder.path().join("logs"),
-            shim: ShimProgram { program: env!("CARGO_BIN_EXE_consort-local-shim").into(), arguments: vec![] },
+            shim: ShimProgram {
+                program: env!("CARGO_BIN_EXE_consort-local-shim").into(),
+                arguments: vec![],
+                forks: true,
+            },
             inventory: self.inventory.clone(),
             node: NodeId(0),
             first_device: 0,

@@ -107,7 +107,12 @@ impl House {
             record_dir: self.record_dir(),
             begun: self.begun.clone(),
             log_dir: self.folder.path().join("logs"),
-            shim: ShimProgram { program: self.shim.clone(), arguments: vec![] },
+            shim: ShimProgram {
+                program: self.shim.clone(),
+                arguments: vec![],
+                // Scripts are called for each slot.
+                forks: self.shim.extension().is_none(),
+            },
             inventory: Arc::new(Inventory::new("here", (0..4).map(device).collect(), vec![])),
             node: NodeId(0),
             first_device: 0,
