@@ -79,7 +79,10 @@ fn run(slot: Slot) -> Result<(), Left> {
     let daemon = getppid();
     signals::lead_session();
     let _ = set_child_subreaper(Some(rustix::process::getpid()));
-    let order = Order::read(&slot.order()).ok().flatten().ok_or(Left::Order)?;
+    let given = Order::given().or_else(|| Order::read(&slot.order()).ok().flatten());
+    let order = given.ok_or(Left::Order)?;
+    // Standard error is /dev/null, and the order need not stay in memory.
+    let _ = rustix::stdio::dup2_stdin(std::io::stderr());
     let slot = &slot.recorded_as(&order);
     let mut held = match status::claim(slot.record()).map_err(|_| Left::Status)? {
         Claim::Ours(held) => held,

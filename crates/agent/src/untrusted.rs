@@ -20,7 +20,7 @@ mod remove;
 mod write;
 
 pub use remove::{list, remove};
-pub use write::{append, exists, make_folder, write};
+pub use write::{append, exists, make_folder, open_folders, write};
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
@@ -100,14 +100,7 @@ fn read_at_most(file: impl Read, name: &Path, most: u64) -> io::Result<Vec<u8>> 
 
 /// The folder that holds the last component of `name`, and that component.
 fn walk<'a>(base: &Path, name: &'a Path) -> io::Result<(OwnedFd, &'a Path)> {
-    let plain = |part| match part {
-        Component::Normal(part) => Ok(Path::new(part)),
-        _ => Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            format!("{}: expected a relative path without `.` and `..`", name.display()),
-        )),
-    };
-    let parts = name.components().map(plain).collect::<io::Result<Vec<_>>>()?;
+    let parts = plain(name)?;
     let Some((&last, parents)) = parts.split_last() else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "expected the name of a file, found none"));
     };
@@ -128,6 +121,18 @@ fn walk<'a>(base: &Path, name: &'a Path) -> io::Result<(OwnedFd, &'a Path)> {
             .map_err(|errno| refuse_link(name, errno))?;
     }
     Ok((folder, last))
+}
+
+/// The components of a relative path that is made of names only.
+fn plain(name: &Path) -> io::Result<Vec<&Path>> {
+    let plain = |part| match part {
+        Component::Normal(part) => Ok(Path::new(part)),
+        _ => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("{}: expected a relative path without `.` and `..`", name.display()),
+        )),
+    };
+    name.components().map(plain).collect()
 }
 
 fn accept(file: File, name: &Path, owners: Owners) -> io::Result<File> {

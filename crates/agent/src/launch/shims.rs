@@ -9,20 +9,22 @@
 //! done once and not for every worker.
 //!
 //! Contract: a shim is a child of this process whichever way it was started, carries its mark from its first instruction
-//! (`process::crews` relies on it) and has no file open but its pipe. A fork server that is gone or does not answer is
+//! (`process::crews` relies on it) and has no file open but its order and its pipe. A fork server that is gone or does not answer is
 //! replaced once, then the program is executed. Whether a lost request was carried out is not known, so a second shim may
 //! be started for one slot; the lock of the slot lets one of them in.
 
+use crate::launch::Order;
 use crate::process::SHIM_MARK;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
     recv, sendmsg, socketpair,
 };
 use rustix::process::{Pid, WaitOptions, WaitStatus, waitpid};
-use std::io::{self, IoSlice, PipeReader, PipeWriter};
+use std::fs::File;
+use std::io::{self, IoSlice, PipeReader};
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
@@ -33,7 +35,7 @@ use std::process::{Child, Command, Stdio};
 pub(crate) const LONGEST_SLOT: usize = 4096;
 
 /// How long a fork server may take to answer before it is replaced. A job could stop it.
-const PATIENCE: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
+const PATIENCE: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
 
 /// How a shim is called: a program and what comes before the folder of the slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,30 +101,34 @@ impl Shims {
         &self.program.program
     }
 
-    /// Starts a shim for a slot whose order has been written. Its records can be read from the pipe, as well as from
-    /// its file; reading does not wait.
-    pub fn start(&mut self, slot: &Path) -> io::Result<(ShimChild, PipeReader)> {
+    /// Starts a shim for a slot; without an order it takes the one that an older daemon left in the slot. Its records can
+    /// be read from the pipe, as well as from its file; reading does not wait.
+    pub fn start(&mut self, slot: &Path, order: Option<&Order>) -> io::Result<(ShimChild, PipeReader)> {
         let (reader, writer) = io::pipe()?;
         rustix::io::ioctl_fionbio(&reader, true)?;
+        let order = match order {
+            Some(order) => order.in_memory()?,
+            None => File::open("/dev/null")?.into(),
+        };
         if self.program.forks && slot.as_os_str().len() < LONGEST_SLOT {
             for _ in 0..2 {
-                match self.fork(slot, &writer) {
+                match self.fork(slot, &[order.as_fd(), writer.as_fd()]) {
                     Ok(pid) => return Ok((ShimChild { pid }, reader)),
                     Err(_) => self.server = None,
                 }
             }
         }
-        let child = self.program.command(slot).arg(slot).stdin(Stdio::null()).stdout(writer).spawn()?;
+        let child = self.program.command(slot).arg(slot).stdin(order).stdout(writer).spawn()?;
         let pid = Pid::from_raw(child.id() as i32).ok_or(io::ErrorKind::NotFound)?;
         Ok((ShimChild { pid }, reader))
     }
 
-    fn fork(&mut self, slot: &Path, report: &PipeWriter) -> io::Result<Pid> {
+    fn fork(&mut self, slot: &Path, files: &[BorrowedFd<'_>; 2]) -> io::Result<Pid> {
         let server = match &self.server {
             Some(server) => server,
             None => self.server.insert(Server::start(&self.program)?),
         };
-        server.fork(slot, report)
+        server.fork(slot, files)
     }
 }
 
@@ -143,11 +149,11 @@ impl Server {
         Ok(Self { socket, process })
     }
 
-    fn fork(&self, slot: &Path, report: &PipeWriter) -> io::Result<Pid> {
-        let files = [report.as_fd()];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    /// `files` are the standard input and output of the shim.
+    fn fork(&self, slot: &Path, files: &[BorrowedFd<'_>; 2]) -> io::Result<Pid> {
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
         let mut control = SendAncillaryBuffer::new(&mut space);
-        control.push(SendAncillaryMessage::ScmRights(&files));
+        control.push(SendAncillaryMessage::ScmRights(files));
         sendmsg(
             &self.socket,
             &[IoSlice::new(slot.as_os_str().as_bytes())],

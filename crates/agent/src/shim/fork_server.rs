@@ -1,6 +1,6 @@
 //! The process that shims are forked from.
 //!
-//! A request is the folder of a slot and the pipe to report to; the answer is the number of the shim, or zero. Ends when
+//! A request is the folder of a slot, its order and the pipe to report to; the answer is the number of the shim, or zero. Ends when
 //! the daemon's end of the socket, our standard input, is closed. Never has more than one thread: a fork of several would
 //! take along locks that nobody opens again.
 
@@ -15,21 +15,25 @@ use std::io::{IoSliceMut, stdin};
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStringExt;
 
-/// Serves until the daemon is gone; then `None`. In each shim it returns the folder of the slot, with standard output
-/// as its pipe, and the caller goes on as if it had been executed for that slot.
+/// Serves until the daemon is gone; then `None`. In each shim it returns the folder of the slot, with the order as
+/// standard input and the pipe as standard output, and the caller goes on as if it had been executed for that slot.
 pub(super) fn serve() -> Option<OsString> {
     descriptors::close_inherited();
     signals::lead_session();
     let mark = Mark::own()?;
+    let daemon = rustix::process::getppid();
     loop {
-        let (slot, report) = receive()?;
+        let (slot, order, report) = receive()?;
+        // What a dead daemon asked for, the next one asks for again.
+        if rustix::process::getppid() != daemon {
+            return None;
+        }
         // Set before the fork, so that the shim carries it from its first instruction.
         mark.set(&slot);
         match fork_sibling() {
             0 => {
                 rustix::stdio::dup2_stdout(&report).ok()?;
-                // The daemon's socket is not for shims. Standard error is /dev/null.
-                rustix::stdio::dup2_stdin(std::io::stderr()).ok()?;
+                rustix::stdio::dup2_stdin(&order).ok()?;
                 return Some(OsString::from_vec(slot));
             }
             answer => {
@@ -41,9 +45,9 @@ pub(super) fn serve() -> Option<OsString> {
 }
 
 /// The next request; absent when there will be none, or it is none.
-fn receive() -> Option<(Vec<u8>, OwnedFd)> {
+fn receive() -> Option<(Vec<u8>, OwnedFd, OwnedFd)> {
     let mut slot = vec![0; LONGEST_SLOT];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let length = loop {
         match recvmsg(stdin(), &mut [IoSliceMut::new(&mut slot)], &mut control, RecvFlags::CMSG_CLOEXEC) {
@@ -52,11 +56,10 @@ fn receive() -> Option<(Vec<u8>, OwnedFd)> {
         }
     };
     slot.truncate(length);
-    let report = control.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(mut files) => files.next(),
+    control.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut files) => Some((slot.clone(), files.next()?, files.next()?)),
         _ => None,
-    });
-    Some((slot, report?))
+    })
 }
 
 /// Forks a process whose parent is our own parent: the daemon watches and reaps it. Zero in the new process, negative if

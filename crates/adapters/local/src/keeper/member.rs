@@ -54,6 +54,7 @@ impl Keeper {
     pub(super) fn begin(&mut self, allocation: &mut Allocation, rank: usize, ordered: bool) {
         let winding = allocation.is_winding();
         let member = &mut allocation.members[rank];
+        let is_fresh = matches!(member.state, State::Fresh);
         let give_up = member.tries >= TRIES || member.left.as_ref().is_some_and(|left| !left.again);
         if winding || give_up {
             if !winding {
@@ -63,8 +64,8 @@ impl Keeper {
             match member.slot.close() {
                 Ok(true) => member.state = State::Over(End::Void),
                 Ok(false) => member.state = State::Unsettled,
-                // Without an order no shim begins; nor without a place for its record, which it would have to claim as well.
-                Err(error) if !is_there(&member.slot.order()) || !may_pass(&error) => {
+                // Nobody ever started a shim for it; or there is no place for a record, which a shim would have to claim too.
+                Err(error) if is_fresh || !may_pass(&error) => {
                     member.state = State::Over(End::Void);
                 }
                 Err(_) => member.state = State::Unsettled,
@@ -84,19 +85,20 @@ impl Keeper {
 
     fn spawn(&mut self, allocation: &Allocation, rank: usize, ordered: bool) -> Result<Watch, String> {
         let slot = &allocation.members[rank].slot;
-        match allocation.orders.get(rank) {
-            // The same as before, if there was one, unless an older version wrote it.
-            Some(order) => make_folder(slot.folder())
-                .and_then(|_| order.write(&slot.order()))
-                .and_then(|()| self.records.make_sure())
-                .map_err(|error| {
-                    format!("the order in {} cannot be written: {error}", slot.folder().display())
-                })?,
+        let order = allocation.orders.get(rank);
+        match order {
+            Some(order) => {
+                let folder = if order.needs_folder() { make_folder(slot.folder()).map(drop) } else { Ok(()) };
+                folder.and_then(|()| self.records.make_sure()).map_err(|error| {
+                    format!("the folder {} cannot be made: {error}", slot.folder().display())
+                })?
+            }
+            // An older daemon left one in the slot.
             None if ordered => {}
             None => return Err("nobody knows what it is to run".into()),
         }
         crash::point("before-spawn");
-        let (child, report) = self.shims.start(slot.folder()).map_err(|error| {
+        let (child, report) = self.shims.start(slot.folder(), order).map_err(|error| {
             format!("the shim {} cannot be started: {error}", self.shims.program().display())
         })?;
         crash::point("after-spawn");
@@ -165,11 +167,6 @@ pub(super) fn hear(begun: &mut Option<Started>, ended: &mut Option<Exited>, repo
 fn make_folder(folder: &Path) -> io::Result<bool> {
     let (base, name) = untrusted::rooted(folder);
     untrusted::make_folder(base, name)
-}
-
-fn is_there(path: &Path) -> bool {
-    let (base, name) = untrusted::rooted(path);
-    untrusted::exists(base, name)
 }
 
 /// Whether what failed now may work later: not if something of a job's is in the way.
