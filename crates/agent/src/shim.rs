@@ -11,6 +11,7 @@
 
 mod confine;
 mod descriptors;
+mod fork_server;
 mod groups;
 mod log;
 mod memory;
@@ -60,10 +61,11 @@ impl Left {
     }
 }
 
-/// What the process does when it is called as a shim; `arguments` are what follows the word `shim`.
+/// What the process does when it is called as a shim; `arguments` are what follows the word `shim`: the folder of a slot,
+/// or nothing for a fork server.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ! {
     let mut arguments = arguments.into_iter();
-    let code = match (arguments.next(), arguments.next()) {
+    let code = match (arguments.next().or_else(fork_server::serve), arguments.next()) {
         (Some(folder), None) => run(Slot::at(folder)).err().map_or(0, |left| left as i32),
         _ => Left::Called as i32,
     };
@@ -77,7 +79,10 @@ fn run(slot: Slot) -> Result<(), Left> {
     let daemon = getppid();
     signals::lead_session();
     let _ = set_child_subreaper(Some(rustix::process::getpid()));
-    let order = Order::read(&slot.order()).ok().flatten().ok_or(Left::Order)?;
+    let given = Order::given().or_else(|| Order::read(&slot.order()).ok().flatten());
+    let order = given.ok_or(Left::Order)?;
+    // Standard error is /dev/null, and the order need not stay in memory.
+    let _ = rustix::stdio::dup2_stdin(std::io::stderr());
     let slot = &slot.recorded_as(&order);
     let mut held = match status::claim(slot.record()).map_err(|_| Left::Status)? {
         Claim::Ours(held) => held,

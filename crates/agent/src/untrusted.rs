@@ -20,15 +20,15 @@ mod remove;
 mod write;
 
 pub use remove::{list, remove};
-pub use write::{append, exists, make_folder, write};
+pub use write::{append, exists, make_folder, open_folders, write};
 
 use rustix::fd::OwnedFd;
-use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 
 /// Users whose files are accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +100,31 @@ fn read_at_most(file: impl Read, name: &Path, most: u64) -> io::Result<Vec<u8>> 
 
 /// The folder that holds the last component of `name`, and that component.
 fn walk<'a>(base: &Path, name: &'a Path) -> io::Result<(OwnedFd, &'a Path)> {
+    let parts = plain(name)?;
+    let Some((&last, parents)) = parts.split_last() else {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "expected the name of a file, found none"));
+    };
+    // O_PATH: to pass through a folder, the permission to list it is not needed.
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let mut folder = openat(CWD, base, flags, Mode::empty())?;
+    if parents.is_empty() {
+        return Ok((folder, last));
+    }
+    let at_once: PathBuf = parents.iter().collect();
+    match openat2(&folder, &at_once, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+        // Linux before 5.6 does not know the call, and some sandboxes refuse it: step by step then.
+        Err(Errno::NOSYS | Errno::PERM) => {}
+        opened => return opened.map(|folder| (folder, last)).map_err(|errno| refuse_link(name, errno)),
+    }
+    for parent in parents {
+        folder = openat(&folder, *parent, flags | OFlags::NOFOLLOW, Mode::empty())
+            .map_err(|errno| refuse_link(name, errno))?;
+    }
+    Ok((folder, last))
+}
+
+/// The components of a relative path that is made of names only.
+fn plain(name: &Path) -> io::Result<Vec<&Path>> {
     let plain = |part| match part {
         Component::Normal(part) => Ok(Path::new(part)),
         _ => Err(io::Error::new(
@@ -107,18 +132,7 @@ fn walk<'a>(base: &Path, name: &'a Path) -> io::Result<(OwnedFd, &'a Path)> {
             format!("{}: expected a relative path without `.` and `..`", name.display()),
         )),
     };
-    let parts = name.components().map(plain).collect::<io::Result<Vec<_>>>()?;
-    let Some((last, parents)) = parts.split_last() else {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "expected the name of a file, found none"));
-    };
-    // O_PATH: to pass through a folder, the permission to list it is not needed.
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let mut folder = openat(CWD, base, flags, Mode::empty())?;
-    for parent in parents {
-        folder = openat(&folder, *parent, flags | OFlags::NOFOLLOW, Mode::empty())
-            .map_err(|errno| refuse_link(name, errno))?;
-    }
-    Ok((folder, last))
+    name.components().map(plain).collect()
 }
 
 fn accept(file: File, name: &Path, owners: Owners) -> io::Result<File> {

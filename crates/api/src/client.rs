@@ -6,8 +6,8 @@
 
 use crate::routes::{MORE, NEXT};
 use crate::shapes::{
-    Device, EventLine, Explanation, Job, JobDetail, Node, Queue, QueueChange, Shutdown, State, Status,
-    Submitted, Tenant, TenantChange, Workers, World,
+    Acted, Device, EventLine, Explanation, Job, JobDetail, JobList, Node, Queue, QueueChange, Shutdown,
+    State, Status, Submitted, Tenant, TenantChange, Workers, World,
 };
 use std::io::Read;
 use std::time::Duration;
@@ -80,6 +80,30 @@ pub struct Log {
     pub next: Option<u64>,
 }
 
+/// Jobs that one request can be about.
+pub const MOST_AT_ONCE: usize = 10_000;
+
+/// What can be done to many jobs at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// End them.
+    Cancel,
+    /// Take back what they hold.
+    Pause,
+    /// Undo a pause.
+    Resume,
+}
+
+impl Act {
+    fn word(self) -> &'static str {
+        match self {
+            Act::Cancel => "cancel",
+            Act::Pause => "pause",
+            Act::Resume => "resume",
+        }
+    }
+}
+
 impl Client {
     /// Submits a job file.
     pub fn submit(&self, job: &serde_json::Value) -> Result<Submitted> {
@@ -116,6 +140,21 @@ impl Client {
     /// Ends a job.
     pub fn cancel(&self, id: u64) -> Result<Job> {
         self.post(&format!("/v1/jobs/{id}/cancel"), &[], None::<&()>)
+    }
+
+    /// Does the same to many jobs. Those of one request are done together, so that none of them starts because another
+    /// one ended; at most [`MOST_AT_ONCE`] go into a request. In the order of the ids, one result for each.
+    pub fn act_on_all(&self, act: Act, ids: &[u64]) -> Result<Vec<Result<Job>>> {
+        let mut results = Vec::with_capacity(ids.len());
+        for ids in ids.chunks(MOST_AT_ONCE) {
+            let list = JobList { jobs: ids.to_vec() };
+            let acted: Vec<Acted> = self.post(&format!("/v1/jobs/{}", act.word()), &[], Some(&list))?;
+            results.extend(acted.into_iter().map(|one| match (one.job, one.problem) {
+                (Some(job), None) => Ok(job),
+                (_, problem) => Err(ClientError::Problem(one.status, problem.unwrap_or_default())),
+            }));
+        }
+        Ok(results)
     }
 
     /// Takes back what a job holds.

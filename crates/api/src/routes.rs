@@ -4,8 +4,8 @@
 //! in braces; every such name is among the parameters (a test).
 
 use crate::shapes::{
-    Device, EventLine, Explanation, Job, JobDetail, Node, Queue, QueueChange, Shutdown, Status, Submitted,
-    Tenant, TenantChange, World,
+    Acted, Device, EventLine, Explanation, Job, JobDetail, JobList, Node, Queue, QueueChange, Shutdown,
+    Status, Submitted, Tenant, TenantChange, World,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
@@ -131,6 +131,16 @@ const fn act(path: &'static str, summary: &'static str) -> Route {
     }
 }
 
+/// Does something to many jobs at once: nothing is planned between the first and the last.
+const fn act_on_all(path: &'static str, summary: &'static str) -> Route {
+    Route {
+        method: Method::Post,
+        body: Some(Content::Json(one::<JobList>)),
+        statuses: &[200, 400, 401, 408, 413, 503],
+        ..get(path, summary, Content::Json(many::<Acted>))
+    }
+}
+
 /// Does something to a node.
 const fn tend(path: &'static str, summary: &'static str) -> Route {
     Route {
@@ -180,6 +190,9 @@ pub const ALL: &[Route] = &[
     act("/v1/jobs/{id}/cancel", "End a job, whatever it is doing"),
     act("/v1/jobs/{id}/pause", "Take back what a job holds and do not start it until it is resumed"),
     act("/v1/jobs/{id}/resume", "Undo a pause"),
+    act_on_all("/v1/jobs/cancel", "End many jobs at once"),
+    act_on_all("/v1/jobs/pause", "Pause many jobs at once"),
+    act_on_all("/v1/jobs/resume", "Undo many pauses at once"),
     Route {
         parameters: &[
             ID,

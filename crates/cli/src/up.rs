@@ -71,7 +71,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 pub fn start(daemon: &Daemon) -> Result<(), Failure> {
     let (options, host) = daemon.begin(data_dir)?;
     // Not by its path: somebody may install another version there while this one runs.
-    let shim = ShimProgram { program: "/proc/self/exe".into(), arguments: vec!["shim".into()] };
+    let shim = ShimProgram { program: "/proc/self/exe".into(), arguments: vec!["shim".into()], forks: true };
     let nvidia_library = std::env::var_os("CONSORT_NVIDIA_LIBRARY").map(PathBuf::from);
     let local = Local { shim, devices: daemon.devices.clone(), nvidia_library };
     local::up(&options, local, host).map_err(outside)

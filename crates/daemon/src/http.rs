@@ -33,7 +33,7 @@ pub use problem::Trouble;
 use crate::clock::Clock;
 use crate::feed::Feed;
 use crate::journal::Shelf;
-use crate::mail::{Accepted, Letter, Mailbox};
+use crate::mail::{self, Accepted, Letter, Mailbox};
 use crate::meters::Meters;
 use crate::replica::Replica;
 use crate::site::Site;
@@ -128,6 +128,13 @@ impl Desk {
         }
     }
 
+    /// Puts several inputs to the loop, to be planned for once, and waits until they are on disk.
+    pub async fn put_all(&self, inputs: Vec<Input>) -> Result<Vec<mail::Answer>, Trouble> {
+        let (answer, receiver) = oneshot::channel();
+        self.mailbox.send(Letter::Inputs { inputs, answer }).map_err(|_| Trouble::busy())?;
+        receiver.await.map_err(|_| if self.meters.is_full() { Trouble::full() } else { Trouble::busy() })
+    }
+
     /// Reads the journal where it does not hold up others.
     pub async fn read<T: Send + 'static>(
         self: &Arc<Self>,
@@ -148,6 +155,9 @@ fn within(number: u64) -> u64 {
 pub fn router(desk: Arc<Desk>) -> Router {
     let closed = Router::new()
         .route("/v1/jobs", get(jobs::list).post(jobs::submit))
+        .route("/v1/jobs/cancel", post(jobs::cancel_all))
+        .route("/v1/jobs/pause", post(jobs::pause_all))
+        .route("/v1/jobs/resume", post(jobs::resume_all))
         .route("/v1/jobs/{id}", get(jobs::show))
         .route("/v1/jobs/{id}/explain", get(jobs::explain))
         .route("/v1/jobs/{id}/cancel", post(jobs::cancel))

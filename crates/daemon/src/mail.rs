@@ -34,6 +34,13 @@ pub enum Letter {
         /// Where the answer goes.
         answer: oneshot::Sender<Answer>,
     },
+    /// Several inputs for one batch: nothing is planned between them. Answered as [`Letter::Input`] is.
+    Inputs {
+        /// What is asked. No submissions.
+        inputs: Vec<Input>,
+        /// Where the answers go, in the same order.
+        answer: oneshot::Sender<Vec<Answer>>,
+    },
     /// Somebody waits for the end of a job.
     Wait {
         /// Which.
@@ -133,7 +140,7 @@ impl Letters {
     fn read(&self, sent: Instant, letter: &Letter) {
         match letter {
             Letter::News => self.news.store(false, Ordering::Release),
-            Letter::Input { .. } => self.waits.borrow_mut().push(sent.elapsed()),
+            Letter::Input { .. } | Letter::Inputs { .. } => self.waits.borrow_mut().push(sent.elapsed()),
             Letter::Wait { .. } | Letter::Turn(_) | Letter::Stop => {}
         }
     }

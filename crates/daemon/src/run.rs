@@ -135,7 +135,8 @@ impl<W: World> Run<W> {
         let now = self.clock.now();
         let mut scribe = Scribe::default();
         let has_room = self.look_for_room();
-        let (mut answers, mut waits, mut turns, mut stop) = (vec![], vec![], vec![], false);
+        let (mut answers, mut lists, mut waits, mut turns, mut stop) =
+            (vec![], vec![], vec![], vec![], false);
         for letter in letters {
             match letter {
                 // What only adds to the disk is refused, which a dropped answer says; what may free some is not.
@@ -148,6 +149,10 @@ impl<W: World> Run<W> {
                 }
                 Letter::Input { input, work, answer } => {
                     answers.push((answer, self.input(now, input, work, &mut scribe)));
+                }
+                Letter::Inputs { inputs, answer } => {
+                    let each = |input| self.input(now, input, None, &mut scribe);
+                    lists.push((answer, inputs.into_iter().map(each).collect()));
                 }
                 Letter::Wait { job, answer } => waits.push((job, answer)),
                 Letter::Turn(answer) => turns.push(answer),
@@ -164,6 +169,9 @@ impl<W: World> Run<W> {
         self.replica.committed(std::mem::take(&mut scribe.batch.events));
         for (answer, result) in answers {
             let _ = answer.send(result); // a client that is gone needs no answer
+        }
+        for (answer, results) in lists {
+            let _: Result<(), Vec<Answer>> = answer.send(results);
         }
         crash::point("after-answer");
         self.tell_world();
@@ -271,7 +279,7 @@ impl<W: World> Run<W> {
         let mut news = false;
         while let Some(left) = until.checked_duration_since(Instant::now()) {
             match self.letters.next(left) {
-                Ok(Letter::Wait { .. } | Letter::Turn(_) | Letter::Input { .. })
+                Ok(Letter::Wait { .. } | Letter::Turn(_) | Letter::Input { .. } | Letter::Inputs { .. })
                 | Err(RecvTimeoutError::Timeout) => {}
                 Ok(Letter::News) => news = true,
                 Ok(Letter::Stop) | Err(RecvTimeoutError::Disconnected) => {

@@ -46,7 +46,7 @@ fn main() {
         record_dir: folder.join("records"),
         begun: Default::default(),
         log_dir: folder.join("logs"),
-        shim: ShimProgram { program, arguments: vec![] },
+        shim: ShimProgram { program, arguments: vec![], forks: true },
         inventory: Arc::new(Inventory::new("here", vec![device], vec![])),
         node: NodeId(0),
         first_device: 0,

@@ -12,12 +12,11 @@
 
 use crate::outcome::End;
 use crate::report::Report;
-use consort_agent::launch::{Order, Slot};
+use consort_agent::launch::{Order, ShimChild, Slot};
 use consort_agent::process::Identity;
 use consort_agent::status::{Exited, Started};
 use consort_types::AllocationId;
 use rustix::fd::OwnedFd;
-use std::process::Child;
 use std::time::Instant;
 
 /// One allocation.
@@ -89,7 +88,7 @@ pub(crate) struct Watch {
     pub pidfd: OwnedFd,
     pub token: u64,
     /// Present if it is our child: it has to be reaped, and tells us itself how it fares.
-    pub child: Option<(Child, Report)>,
+    pub child: Option<(ShimChild, Report)>,
     /// It has taken the slot.
     pub up: bool,
     /// It was asked to stop.

@@ -13,7 +13,7 @@ use crate::allocation::{Allocation, Departure, Member, State};
 use crate::orders;
 use crate::records::{self, Records};
 use crate::world::Setup;
-use consort_agent::launch::{Known, Order, Slot, allocation_name, allocation_of};
+use consort_agent::launch::{Known, Order, Shims, Slot, allocation_name, allocation_of};
 use consort_agent::news::News;
 use consort_agent::process::{self, Crew, Identity};
 use consort_agent::status::Started;
@@ -53,6 +53,7 @@ const AT_ONCE: u32 = 2000;
 /// The thread's own state.
 pub(crate) struct Keeper {
     setup: Setup,
+    shims: Shims,
     soft_files: Option<u64>,
     inbox: Receiver<Message>,
     bell: Arc<OwnedFd>,
@@ -94,6 +95,7 @@ impl Keeper {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &*bell, epoll::EventData::new_u64(BELL), epoll::EventFlags::IN)?;
         Ok(Self {
+            shims: Shims::new(setup.shim.clone()),
             setup,
             soft_files: raise_open_files(),
             inbox,
@@ -211,7 +213,10 @@ impl Keeper {
         }
         let size: u32 = placement.fills.iter().map(|fill| fill.count).sum();
         let is_known = self.setup.begun.contains(&id) || self.known_ranks.contains_key(&id);
-        let (fresh, refused) = match self.make_folder(id) {
+        let orders = self.make_orders(id, placement);
+        let needs_folder = orders.as_ref().is_ok_and(|orders| orders.iter().any(Order::needs_folder));
+        let folder = if needs_folder { self.make_folder(id) } else { Ok(!self.has_folder(id)) };
+        let (fresh, refused) = match folder {
             Ok(new) => (new && !is_known, None),
             // What runs already needs no folder.
             Err(_) if is_known => (false, None),
@@ -230,7 +235,7 @@ impl Keeper {
         // It was let go, whatever became of the file that said so.
         allocation.released = self.setup.begun.contains(&id);
         if allocation.refused.is_none() {
-            match self.make_orders(id, placement) {
+            match orders {
                 Ok(orders) => allocation.orders = orders,
                 // Those that run already need no orders; for the others this is the reason.
                 Err(why) => {
@@ -270,6 +275,10 @@ impl Keeper {
             io::ErrorKind::InvalidData => untrusted::remove(base, name, &mut 1).and_then(|_| make()),
             _ => Err(error),
         })
+    }
+
+    fn has_folder(&self, id: AllocationId) -> bool {
+        untrusted::exists(&self.setup.run_dir, Path::new(&allocation_name(id)))
     }
 
     /// Whatever is found and is not desired is nobody's: folders, records and processes.
@@ -322,7 +331,8 @@ impl Keeper {
             if let Some((child, report)) = &mut watch.child {
                 member::hear(&mut member.begun, &mut member.ended, report);
                 // A zombie still has its name.
-                let identity = Identity::of(child.id() as i32);
+                let unheard = member.begun.is_none().then(|| child.pid().as_raw_pid());
+                let identity = unheard.and_then(Identity::of);
                 member.left = member::reap(child);
                 if member.begun.is_none() && (member.left.is_none() || member.ended.is_some()) {
                     // It ran its worker, as its status or its last words say, and its first words went elsewhere.

@@ -32,6 +32,7 @@ pub(crate) fn make(
     for worker in &team.workers {
         let command = stage.commands.get(worker.role_index as usize);
         let command = command.ok_or_else(|| format!("job {job} has no command for role {}", worker.role))?;
+        let path = launch::output_path(&setup.log_dir, allocation, spec, work, worker.rank);
         orders.push(Order {
             allocation: launch::allocation_name(allocation),
             rank: worker.rank,
@@ -44,7 +45,8 @@ pub(crate) fn make(
             soft_files,
             grace: work.grace.clone(),
             log: LogOrder {
-                path: launch::output_path(&setup.log_dir, allocation, spec, work, worker.rank),
+                within: launch::output_within(work, &path),
+                path,
                 rotate_bytes: work.output.rotate_bytes,
                 keep: work.output.keep,
                 named: work.output.path.is_some(),

@@ -1,14 +1,17 @@
 //! All that a shim needs to know to run its worker.
 //!
 //! For: the shim asks nobody anything; the daemon may be gone by the time it starts.
-//! Promises: is written beside its place and moved there, so that whoever finds one finds all of it.
-//! Never: is changed once it is there. Never refused for a word too many: the program may be replaced by another version
-//! under a running daemon, and what an older shim does not know it does without.
+//! Promises: reaches the shim whole, as its standard input: a file in memory that no job can change and that leaves nothing
+//! on a disk. Older daemons left it in the slot, as `launch.json`, and a shim without one looks there.
+//! Never: refused for a word too many: what an older shim does not know it does without.
 
 use crate::untrusted::{self, Owners};
 use consort_types::{Command, Grace, Limits};
+use rustix::fd::OwnedFd;
+use rustix::fs::{MemfdFlags, memfd_create};
 use serde::{Deserialize, Serialize};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 /// The longest order that is read. It holds the text of a script and an environment, and a request has at most 4 MiB.
@@ -62,17 +65,34 @@ pub struct LogOrder {
     /// Somebody named this file and expects it to be there, even empty.
     #[serde(default)]
     pub named: bool,
+    /// The folder that the file must lie in; no link below it is followed. Anywhere when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within: Option<PathBuf>,
 }
 
 impl Order {
-    /// Puts the order where a shim will look for it.
-    pub fn write(&self, path: &Path) -> io::Result<()> {
-        let (base, name) = untrusted::rooted(path);
-        untrusted::write(base, name, &serde_json::to_vec(self).expect("orders are plain data"))
+    /// The order as a file in memory, to be read from its beginning.
+    pub fn in_memory(&self) -> io::Result<OwnedFd> {
+        let mut file = File::from(memfd_create("order", MemfdFlags::CLOEXEC)?);
+        file.write_all(&serde_json::to_vec(self).expect("orders are plain data"))?;
+        file.rewind()?;
+        Ok(file.into())
     }
 
-    /// Reads an order; absent if the file holds none. Orders are moved into place whole: only a machine that went down
-    /// leaves half of one.
+    /// The order that a shim was given as its standard input; absent if that is something else.
+    pub(crate) fn given() -> Option<Self> {
+        let mut bytes = Vec::new();
+        std::io::stdin().lock().take(LONGEST).read_to_end(&mut bytes).ok()?;
+        serde_json::from_slice(&bytes).ok()
+    }
+
+    /// Whether its worker needs a folder: for the text of a script, or to meet the others of its gang.
+    pub fn needs_folder(&self) -> bool {
+        self.together || matches!(self.command, Command::Script { .. })
+    }
+
+    /// Reads an order of an older daemon; absent if the file holds none. Orders were moved into place whole: only a machine
+    /// that went down leaves half of one.
     pub fn read(path: &Path) -> io::Result<Option<Self>> {
         let (base, name) = untrusted::rooted(path);
         let bytes = untrusted::read(base, name, Owners::ours(), LONGEST)?;
@@ -97,7 +117,7 @@ mod tests {
             cpus: vec![],
             soft_files: None,
             grace: Grace::default(),
-            log: LogOrder { path: "/x".into(), rotate_bytes: 0, keep: 0, named: false },
+            log: LogOrder { path: "/x".into(), rotate_bytes: 0, keep: 0, named: false, within: None },
             record: None,
             together: false,
         };

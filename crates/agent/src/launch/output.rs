@@ -5,8 +5,43 @@
 //! Never: opens anything.
 
 use super::log_path;
-use consort_types::{AllocationId, JobSpec, Work};
-use std::path::{Path, PathBuf};
+use consort_types::{AllocationId, AskId, JobId, JobSpec, Work};
+use std::path::{Component, Path, PathBuf};
+
+/// Files of the system that keep nothing of what is written to them.
+const NOWHERE: [&str; 3] = ["/dev/null", "/dev/zero", "/dev/full"];
+
+/// The folder that the output of a job must stay in: its working directory, if this process is root. Root could write
+/// anywhere for a submitter who may not, and nobody knows yet who submits. Anything may be named otherwise: workers run as
+/// the user of this process, so that the kernel keeps them to their own.
+pub fn output_within(work: &Work, path: &Path) -> Option<PathBuf> {
+    let is_nowhere = NOWHERE.iter().any(|nowhere| path == Path::new(nowhere));
+    let is_confined = rustix::process::geteuid().is_root() && work.output.path.is_some() && !is_nowhere;
+    is_confined.then(|| PathBuf::from(&work.workdir))
+}
+
+/// Why this process will not write the output of a job where the job says, in words.
+pub fn output_refusal(spec: &JobSpec, work: &Work) -> Option<String> {
+    // Numbers are no way out of a folder, so that any will do.
+    let allocation = AllocationId { ask: AskId { job: JobId(1), stage: 0, task: 0 }, attempt: 1 };
+    let path = output_path(Path::new("/"), allocation, spec, work, 0);
+    let folder = output_within(work, &path)?;
+    let is_plain = |name: &Path| name.components().all(|part| matches!(part, Component::Normal(_)));
+    let is_inside = path.strip_prefix(&folder).is_ok_and(|name| name != Path::new("") && is_plain(name));
+    let pattern = work.output.path.as_deref().unwrap_or_default();
+    match (folder == Path::new("/"), is_inside) {
+        (false, true) => None,
+        (true, _) => Some(format!(
+            "`output` is {pattern} and the working directory is /: the daemon runs as root and writes output only inside \
+             the working directory of a job; set `workdir`, or leave `output` out and read it with `consort logs`"
+        )),
+        (false, false) => Some(format!(
+            "`output` {pattern} leads out of the working directory {}: the daemon runs as root and writes output only \
+             there; name a file inside it, or leave `output` out and read it with `consort logs`",
+            folder.display()
+        )),
+    }
+}
 
 /// Where the output of a worker goes: where its owner said, or below the folder of logs.
 pub fn output_path(
@@ -44,13 +79,11 @@ pub fn output_path(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use consort_types::{AskId, Command, Grace, JobId, Limits, Output, Shape, StageWork};
+    use consort_types::{Command, Grace, Limits, Output, Shape, StageWork};
 
-    #[test]
-    fn patterns_name_job_task_and_rank() {
-        let spec = JobSpec::gang("a/b", 1, Shape::any());
+    fn work() -> Work {
         let stage = StageWork { commands: vec![Command::Program(vec![])], indices: vec![4, 7] };
-        let mut work = Work {
+        Work {
             stages: vec![stage],
             workdir: "/data".into(),
             env: vec![],
@@ -58,7 +91,32 @@ mod tests {
             grace: Grace::default(),
             limits: Limits::default(),
             output: Output::default(),
+        }
+    }
+
+    #[test]
+    fn a_daemon_of_root_writes_only_into_the_folder_of_the_job() {
+        let refused = |workdir: &str, output: Option<&str>, name: &str| {
+            let mut work = Work { workdir: workdir.into(), ..work() };
+            work.output.path = output.map(str::to_owned);
+            output_refusal(&JobSpec::gang(name, 1, Shape::any()), &work)
         };
+        let is_root = rustix::process::geteuid().is_root();
+        for inside in [None, Some("out.log"), Some("a/%j/%a.log"), Some("/data/%x.log"), Some("/dev/null")] {
+            assert_eq!(refused("/data", inside, "train"), None, "{inside:?}");
+        }
+        for outside in ["/etc/cron.d/x", "../x", "a/../../x", "/data", "/database/x", "%x/x"] {
+            let why = refused("/data", Some(outside), "..");
+            assert_eq!(why.is_some(), is_root, "{outside}: {why:?}");
+            assert!(why.is_none_or(|why| why.contains(outside) && why.contains("/data")), "{outside}");
+        }
+        assert_eq!(refused("/", Some("etc/x"), "train").is_some(), is_root);
+    }
+
+    #[test]
+    fn patterns_name_job_task_and_rank() {
+        let spec = JobSpec::gang("a/b", 1, Shape::any());
+        let mut work = work();
         let id = AllocationId { ask: AskId { job: JobId(12), stage: 0, task: 1 }, attempt: 2 };
         let mut path = |pattern: Option<&str>| {
             work.output.path = pattern.map(str::to_owned);

@@ -22,25 +22,28 @@ pub(super) fn close_inherited() {
     }
 }
 
-/// What is open in this process. Made before the fork, because nothing can be listed after it.
+/// What is open in this process. Made before the fork, because nothing can be listed after it; and only where the kernel
+/// cannot do it without a list.
 pub(super) struct Descriptors {
-    highest: RawFd,
+    highest: Option<RawFd>,
 }
 
 impl Descriptors {
     /// Looks now.
     pub fn open() -> Self {
-        Self { highest: listed().into_iter().max().unwrap_or(FIRST) }
+        let is_known = close_range(libc::CLOSE_RANGE_CLOEXEC);
+        Self { highest: (!is_known).then(|| listed().into_iter().max().unwrap_or(FIRST)) }
     }
 
     /// Nothing but standard input, output and error reaches the next program. For between fork and exec.
     #[allow(unsafe_code)]
     pub fn close_on_exec(&self) {
-        if close_range(libc::CLOSE_RANGE_CLOEXEC) {
+        let Some(highest) = self.highest else {
+            close_range(libc::CLOSE_RANGE_CLOEXEC);
             return;
-        }
+        };
         // The fork and the pipe of the standard library open a few more.
-        for fd in FIRST..self.highest.saturating_add(16) {
+        for fd in FIRST..highest.saturating_add(16) {
             // SAFETY: takes integers only and is async-signal-safe; an unused number is refused with EBADF.
             unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
         }

@@ -9,10 +9,15 @@
 //! nobody reads, or not fast enough, loses bytes.
 
 use crate::launch::LogOrder;
-use std::fs::{File, OpenOptions};
+use crate::untrusted;
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, renameat, statat, unlinkat};
+use rustix::io::Errno;
+use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How long after a failure it is tried again, so that a worker that prints a lot into nowhere costs little.
@@ -29,6 +34,7 @@ pub(super) struct Log<'a> {
 
 /// What is open at the moment.
 struct Grown {
+    folder: OwnedFd,
     file: File,
     size: u64,
     /// Only what is regular can be put aside.
@@ -105,7 +111,7 @@ impl<'a> Log<'a> {
             self.put_aside()?;
         }
         self.open()?;
-        let Grown { file, size, regular } = self.file.as_mut().expect("just opened");
+        let Grown { file, size, regular, .. } = self.file.as_mut().expect("just opened");
         let bounded = limit > 0 && *regular;
         let room = if bounded { (limit - (*size).min(limit)).max(1) } else { u64::MAX };
         let end = bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX));
@@ -127,38 +133,66 @@ impl<'a> Log<'a> {
         if self.file.is_some() {
             return Ok(());
         }
+        let (folder, name) = self.folder()?;
         // Not to wait for a reader, whom nobody may ever send; and a terminal is not to become ours.
-        let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
-        let open = || OpenOptions::new().create(true).append(true).custom_flags(flags).open(&self.order.path);
-        let file = open().or_else(|error| match self.order.path.parent() {
-            Some(folder) if error.kind() == io::ErrorKind::NotFound => {
-                std::fs::create_dir_all(folder)?;
-                open()
-            }
-            _ => Err(error),
-        })?;
+        let mut flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::CLOEXEC;
+        flags |= OFlags::NONBLOCK | OFlags::NOCTTY;
+        flags.set(OFlags::NOFOLLOW, self.order.within.is_some());
+        let file = File::from(openat(&folder, name, flags, Mode::from_raw_mode(0o666))?);
         let data = file.metadata()?;
-        self.file = Some(Grown { file, size: data.len(), regular: data.is_file() });
+        self.file = Some(Grown { folder, file, size: data.len(), regular: data.is_file() });
         Ok(())
     }
 
+    /// The folder of the file, which is made if need be, and the name of the file in it.
+    fn folder(&self) -> io::Result<(OwnedFd, &'a Path)> {
+        let LogOrder { path, within, .. } = self.order;
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!("{} is no file", path.display()),
+            ));
+        };
+        let folder = match within {
+            Some(base) => {
+                let inside = folder.strip_prefix(base).map_err(|_| {
+                    let why = format!("{} does not lie in {}", path.display(), base.display());
+                    io::Error::new(io::ErrorKind::InvalidInput, why)
+                })?;
+                untrusted::open_folders(base, inside)?
+            }
+            None => {
+                let open =
+                    || openat(CWD, folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+                match open() {
+                    Err(Errno::NOENT) => std::fs::create_dir_all(folder).and_then(|()| Ok(open()?))?,
+                    opened => opened?,
+                }
+            }
+        };
+        Ok((folder, Path::new(name)))
+    }
+
     fn put_aside(&mut self) -> io::Result<()> {
-        self.file = None;
+        let (Some(Grown { folder, .. }), Some(name)) = (self.file.take(), self.order.path.file_name()) else {
+            return Ok(());
+        };
         // Somebody may have put something else in its place since it was opened.
-        if std::fs::metadata(&self.order.path).is_ok_and(|data| !data.is_file()) {
+        let found = statat(&folder, name, AtFlags::empty());
+        if found.is_ok_and(|data| FileType::from_raw_mode(data.st_mode) != FileType::RegularFile) {
             return Ok(());
         }
-        let aside = |number: u32| match number {
-            0 => self.order.path.clone(),
-            _ => PathBuf::from(format!("{}.{number}", self.order.path.display())),
-        };
         if self.order.keep == 0 {
-            return std::fs::remove_file(aside(0));
+            return Ok(unlinkat(&folder, name, AtFlags::empty())?);
         }
+        let aside = |number: u32| match number {
+            0 => name.to_owned(),
+            _ => OsString::from_iter([name, format!(".{number}").as_ref()]),
+        };
         for number in (0..self.order.keep).rev() {
-            match std::fs::rename(aside(number), aside(number + 1)) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
+            match renameat(&folder, aside(number), &folder, aside(number + 1)) {
+                Ok(()) | Err(Errno::NOENT) => {}
+                Err(errno) => return Err(errno.into()),
             }
         }
         Ok(())
@@ -168,12 +202,40 @@ impl<'a> Log<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::OpenOptions;
+    use std::os::unix::fs::OpenOptionsExt;
 
-    fn order(dir: &std::path::Path, rotate_bytes: u64, keep: u32) -> LogOrder {
-        LogOrder { path: dir.join("sub/x.log"), rotate_bytes, keep, named: false }
+    fn order(dir: &Path, rotate_bytes: u64, keep: u32) -> LogOrder {
+        LogOrder { path: dir.join("sub/x.log"), rotate_bytes, keep, named: false, within: None }
     }
 
-    fn text(dir: &std::path::Path, name: &str) -> Option<String> {
+    #[test]
+    fn what_must_stay_in_a_folder_does_not_leave_it_through_links() {
+        let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let inside = || LogOrder { within: Some(dir.path().into()), ..order(dir.path(), 4, 1) };
+        let order = inside();
+        Log::new(&order).write(b"aaaab");
+        assert_eq!(text(dir.path(), "x.log").as_deref(), Some("b"));
+        assert_eq!(text(dir.path(), "x.log.1").as_deref(), Some("aaaa"));
+        let lost = |order: &LogOrder| {
+            let mut log = Log::new(order);
+            log.write(b"123");
+            log.lost
+        };
+        // The file is a link, or its folder is one.
+        std::fs::remove_file(&order.path).unwrap();
+        std::os::unix::fs::symlink(other.path().join("x.log"), &order.path).unwrap();
+        assert_eq!(lost(&order), 3);
+        std::fs::remove_dir_all(dir.path().join("sub")).unwrap();
+        std::os::unix::fs::symlink(other.path(), dir.path().join("sub")).unwrap();
+        assert_eq!(lost(&order), 3);
+        for path in [other.path().join("x.log"), dir.path().join("../x.log")] {
+            assert_eq!(lost(&LogOrder { path, ..inside() }), 3);
+        }
+        assert_eq!(std::fs::read_dir(other.path()).unwrap().count(), 0);
+    }
+
+    fn text(dir: &Path, name: &str) -> Option<String> {
         std::fs::read_to_string(dir.join("sub").join(name)).ok()
     }
 
@@ -243,7 +305,7 @@ mod tests {
             let mut log = Log::new(&order);
             (0..3).for_each(|_| log.write(b"1234567"));
             assert_eq!(log.lost, 0);
-            assert_eq!(std::fs::read_link(&order.path).unwrap(), std::path::Path::new("/dev/null"));
+            assert_eq!(std::fs::read_link(&order.path).unwrap(), Path::new("/dev/null"));
             assert_eq!(text(dir.path(), "x.log.1"), None);
         }
     }

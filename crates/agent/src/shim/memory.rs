@@ -15,8 +15,8 @@ fn count(vmstat: &str) -> Option<u64> {
 
 /// Whether a worker that ended with this status did so because memory was short. A shell tells of what it ran by the
 /// same number as of itself.
-pub(super) fn was_short(code: i32, before: Option<u64>, after: Option<u64>) -> bool {
-    code == 128 + libc::SIGKILL && before.zip(after).is_some_and(|(before, after)| after > before)
+pub(super) fn was_short(code: i32, before: Option<u64>, after: impl FnOnce() -> Option<u64>) -> bool {
+    code == 128 + libc::SIGKILL && before.zip(after()).is_some_and(|(before, after)| after > before)
 }
 
 #[cfg(test)]
@@ -31,10 +31,10 @@ mod tests {
 
     #[test]
     fn only_a_kill_while_the_count_rose_is_blamed_on_memory() {
-        assert!(was_short(137, Some(3), Some(4)));
-        assert!(!was_short(137, Some(3), Some(3)));
-        assert!(!was_short(137, None, Some(4)));
-        assert!(!was_short(1, Some(3), Some(4)));
-        assert!(!was_short(143, Some(3), Some(4)));
+        assert!(was_short(137, Some(3), || Some(4)));
+        assert!(!was_short(137, Some(3), || Some(3)));
+        assert!(!was_short(137, None, || Some(4)));
+        assert!(!was_short(1, Some(3), || Some(4)));
+        assert!(!was_short(143, Some(3), || Some(4)));
     }
 }

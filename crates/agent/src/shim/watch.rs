@@ -68,7 +68,7 @@ pub(super) fn live(
                 log.say("the worker used more memory than it was given");
             } else if !confinement.counts_memory()
                 && !life.asked_first
-                && memory::was_short(code, before, memory::deaths())
+                && memory::was_short(code, before, memory::deaths)
             {
                 cause = Cause::OutOfMemory;
                 log.say("the worker was killed while this machine was out of memory");
@@ -95,13 +95,13 @@ enum Word {
 
 /// Waits until the gang is whole.
 fn wait_for_others(slot: &Slot, signals: &Signals) -> Word {
-    let (go, order) = (slot.go(), slot.order());
+    let (go, folder) = (slot.go(), slot.folder());
     let mut pause = Duration::from_millis(1);
     loop {
         if is_there(&go) {
             return Word::Go;
         }
-        if !is_there(&order) {
+        if !is_there(folder) {
             return Word::Never;
         }
         let mut fds = [PollFd::from_borrowed_fd(signals.fd(), PollFlags::IN)];

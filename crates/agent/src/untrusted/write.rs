@@ -3,8 +3,9 @@
 //! Guarantees: never writes through a link, never into a file that a job has open, never blocks. What is in the way is
 //! replaced if it is no folder, and an error otherwise.
 
-use super::{Owners, accept, refuse_link, unacceptable, walk};
-use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, openat, renameat, statat, unlinkat};
+use super::{Owners, accept, plain, refuse_link, unacceptable, walk};
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdirat, openat, renameat, statat, unlinkat};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::{self, Write};
@@ -66,6 +67,22 @@ pub fn make_folder(base: &Path, name: &Path) -> io::Result<bool> {
         }
         Err(errno) => Err(errno.into()),
     }
+}
+
+/// Opens a folder below `base`, and makes what is missing on the way to it. No link below `base` is followed. An empty
+/// name is `base` itself.
+pub fn open_folders(base: &Path, name: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let mut folder = openat(CWD, base, flags, Mode::empty())?;
+    for part in plain(name)? {
+        match mkdirat(&folder, part, Mode::from_raw_mode(0o777)) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        folder = openat(&folder, part, flags | OFlags::NOFOLLOW, Mode::empty())
+            .map_err(|errno| refuse_link(name, errno))?;
+    }
+    Ok(folder)
 }
 
 /// Whether anything is there, be it a link that leads nowhere.

@@ -1,5 +1,6 @@
 //! Jobs: in a line, in full, and why they are where they are.
 
+use super::server::Problem;
 use crate::moment::Moment;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -183,6 +184,27 @@ pub struct AskReason {
     pub ask: String,
     /// Why.
     pub reason: String,
+}
+
+/// Jobs that one request is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JobList {
+    /// Their ids, 10,000 at most.
+    pub jobs: Vec<u64>,
+}
+
+/// What became of one job of a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Acted {
+    /// The id that was sent.
+    pub id: u64,
+    /// The status that a request about this job alone would have been answered with.
+    pub status: u16,
+    /// The job afterwards, if it was done.
+    pub job: Option<Job>,
+    /// Why it was not done.
+    pub problem: Option<Problem>,
 }
 
 /// What a submission is answered with, once it is safe on disk.

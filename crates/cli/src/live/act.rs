@@ -1,11 +1,13 @@
-//! `consort cancel`, `pause` and `resume`: one request for each job that is named.
+//! `consort cancel`, `pause` and `resume`: one request for all jobs that are named, so that cancelling one does not start
+//! the next.
 
 use super::server::{Server, job_id};
 use super::wording;
 use crate::failure::{Failure, note};
 use crate::screen::{print, print_json};
+use consort_api::ClientError;
+use consort_api::client::{Act, Client};
 use consort_api::shapes::Job;
-use consort_api::{Client, ClientError};
 
 /// What they all take.
 #[derive(clap::Args)]
@@ -45,41 +47,41 @@ command!(Resume, "Undo a pause", "Examples:\n  consort pause 17\n  consort resum
 
 /// `consort cancel`.
 pub fn cancel(command: &Cancel) -> Result<(), Failure> {
-    each(&command.args, Client::cancel)
+    act(&command.args, Act::Cancel)
 }
 
 /// `consort pause`.
 pub fn pause(command: &Pause) -> Result<(), Failure> {
-    each(&command.args, Client::pause)
+    act(&command.args, Act::Pause)
 }
 
 /// `consort resume`.
 pub fn resume(command: &Resume) -> Result<(), Failure> {
-    each(&command.args, Client::resume)
+    act(&command.args, Act::Resume)
 }
 
-/// Does it to all of them, even when one refuses: the first that does decides how the command ends.
-fn each(args: &Args, act: fn(&Client, u64) -> Result<Job, ClientError>) -> Result<(), Failure> {
-    let client = args.server.client()?;
-    let (mut jobs, mut refused) = (vec![], None);
-    for &id in &args.jobs {
-        match act(&client, id) {
-            Ok(job) => {
-                if !args.json {
-                    let words = wording::subject(&job);
-                    print(&format!("J{} is {}.\n", &words[1..], job.state))?;
-                }
-                jobs.push(job);
-            }
-            Err(error @ (ClientError::Problem(..) | ClientError::Garbled(_))) => match &refused {
-                None => refused = Some(error),
-                Some(_) => note(&format!("consort: {error}")),
-            },
-            Err(error) => return Err(error.into()),
-        }
-    }
+fn act(args: &Args, act: Act) -> Result<(), Failure> {
+    let (jobs, refused) = to_all(&args.server.client()?, act, &args.jobs)?;
     if args.json {
         print_json(&jobs)?;
+    } else {
+        for job in &jobs {
+            print(&format!("J{} is {}.\n", &wording::subject(job)[1..], job.state))?;
+        }
     }
     refused.map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// Does it to all of them, even when one refuses: the first refusal is returned and decides how the command ends, the
+/// others are printed.
+pub fn to_all(client: &Client, act: Act, ids: &[u64]) -> Result<(Vec<Job>, Option<ClientError>), Failure> {
+    let (mut jobs, mut refused) = (vec![], None);
+    for result in client.act_on_all(act, ids)? {
+        match (result, &refused) {
+            (Ok(job), _) => jobs.push(job),
+            (Err(error), None) => refused = Some(error),
+            (Err(error), Some(_)) => note(&format!("consort: {error}")),
+        }
+    }
+    Ok((jobs, refused))
 }

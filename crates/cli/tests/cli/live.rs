@@ -6,7 +6,7 @@ mod slurm;
 mod work;
 
 use super::*;
-use server::{Answer, Server, job};
+use server::{Answer, Server, acted, job};
 
 /// A folder and a server that answers so.
 fn with(answer: impl Fn(&str) -> Answer + Send + Sync + 'static) -> (Folder, Server) {

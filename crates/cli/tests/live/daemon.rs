@@ -170,6 +170,12 @@ impl House {
         until("the daemon's end", || child.try_wait().expect("it is ours"))
     }
 
+    /// Whether the daemon runs as root.
+    pub fn is_of_root(&self) -> bool {
+        use std::os::unix::fs::MetadataExt;
+        fs::metadata(format!("/proc/{}", self.pid())).is_ok_and(|found| found.uid() == 0)
+    }
+
     /// The id of the daemon's process.
     pub fn pid(&self) -> u32 {
         self.child.as_ref().expect("there is a daemon").id()

@@ -3,6 +3,7 @@
 mod api;
 mod attacks;
 mod backup;
+mod cancel;
 mod cards;
 mod clock;
 mod crash;
@@ -11,6 +12,7 @@ mod daemon;
 mod devices;
 mod door;
 mod examples;
+mod fork_server;
 mod golden;
 mod hostile;
 mod kills;

@@ -15,6 +15,35 @@ fn submitted(house: &House, text: &str) -> (i32, String) {
 }
 
 #[test]
+fn a_daemon_of_root_writes_output_only_into_the_folder_of_the_job() {
+    let house = House::up(1);
+    let outside = tempfile::tempdir().expect("a folder");
+    let target = outside.path().join("written");
+    let file = |output: &str| submitted(&house, &format!("run: echo hello\noutput: {output}\n"));
+    let target_text = target.to_str().expect("a plain path");
+    let (code, error) = file(target_text);
+    if !house.is_of_root() {
+        assert_eq!(code, 0, "{error}");
+        house.until_state(1, &["succeeded"]);
+        assert_eq!(fs::read_to_string(target).expect("it was written"), "hello\n");
+        return;
+    }
+    assert_eq!(code, 2, "{error}");
+    assert!(error.contains(target_text) && error.contains("consort logs"), "{error}");
+    assert_eq!(file("../out").0, 2);
+    assert_eq!(house.jobs(), Vec::<serde_json::Value>::new());
+    // What was a plain name when it was submitted may be a link when it is opened.
+    std::os::unix::fs::symlink(outside.path(), house.path("out")).expect("a link");
+    let (code, error) = file("out/written");
+    assert_eq!(code, 0, "{error}");
+    house.until_state(1, &["succeeded"]);
+    assert!(!target.exists());
+    assert_eq!(file("sub/%j.log").0, 0);
+    house.until_state(2, &["succeeded"]);
+    assert_eq!(fs::read_to_string(house.path("sub/2.log")).expect("it was written"), "hello\n");
+}
+
+#[test]
 fn job_files_that_cannot_be_meant_are_refused_by_line_and_field() {
     let house = House::up(4);
     let long = "x".repeat(300);

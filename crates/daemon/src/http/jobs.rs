@@ -1,14 +1,17 @@
 //! Jobs: submitted, listed, shown, explained, waited for, ended.
 
+use super::cluster::parsed;
 use super::parts::{Asked, Named, Whole};
 use super::{Desk, Trouble};
 use crate::journal::history::{Filter, Record};
 use crate::rows::{self, Wanted};
 use axum::Json;
+use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use consort_api::shapes::{Explanation, Job, JobDetail, State as JobState, Submitted};
+use consort_api::client::MOST_AT_ONCE;
+use consort_api::shapes::{Acted, Explanation, Job, JobDetail, JobList, State as JobState, Submitted};
 use consort_api::{Moment, routes};
 use consort_sched::Reading;
 use consort_types::file::job as job_file;
@@ -49,6 +52,9 @@ pub(super) async fn submit(
         }
     };
     let file = read.map_err(|error| Trouble::file(&error))?;
+    if let Some(error) = consort_agent::launch::output_refusal(&file.spec, &file.work) {
+        return Err(Trouble::misplaced("output", error));
+    }
     let name = file.spec.name.clone();
     let accepted = desk.put(Input::Submit(Arc::new(file.spec)), Some(Box::new(file.work))).await?;
     desk.meters.answered(began.elapsed());
@@ -127,19 +133,25 @@ fn states(text: Option<&str>) -> Answer<Vec<JobState>> {
 }
 
 async fn row(desk: &Arc<Desk>, id: JobId) -> Answer<Job> {
-    let words = desk.words();
-    let living = desk
-        .look(move |reading, now| {
-            let job = reading.view().job(id)?;
-            Some(rows::row(reading, now, &words, &job, &mut rows::Reasons::default()))
-        })
-        .await?;
-    match living {
-        Some(row) => Ok(row),
-        None => {
-            desk.read(move |shelf| shelf.ended(id)).await?.map(|r| r.row()).ok_or_else(|| never_there(id))
+    let mut rows = rows_of(desk, vec![id]).await?;
+    rows.pop().flatten().ok_or_else(|| never_there(id))
+}
+
+/// The rows of these jobs, absent for those that never were.
+async fn rows_of(desk: &Arc<Desk>, ids: Vec<JobId>) -> Answer<Vec<Option<Job>>> {
+    let (words, living) = (desk.words(), ids.clone());
+    let look = move |reading: &Reading<'_>, now| {
+        let mut reasons = rows::Reasons::default();
+        let mut row = |id| Some(rows::row(reading, now, &words, &reading.view().job(id)?, &mut reasons));
+        living.into_iter().map(&mut row).collect::<Vec<Option<Job>>>()
+    };
+    let mut rows = desk.look(look).await?;
+    for (row, id) in rows.iter_mut().zip(ids) {
+        if row.is_none() {
+            *row = desk.read(move |shelf| shelf.ended(id)).await?.map(|record| record.row());
         }
     }
+    Ok(rows)
 }
 
 pub(super) async fn show(State(desk): State<Arc<Desk>>, Named(text): Named) -> Answer<Json<JobDetail>> {
@@ -243,6 +255,45 @@ pub(super) async fn pause(State(desk): State<Arc<Desk>>, Named(text): Named) -> 
 
 pub(super) async fn resume(State(desk): State<Arc<Desk>>, Named(text): Named) -> Answer<Json<Job>> {
     act(desk, &text, Input::Resume).await
+}
+
+/// Does the same to many jobs in one batch, so that no job of the list starts because another one of it ended.
+async fn act_on_all(desk: Arc<Desk>, body: &Bytes, input: fn(JobId) -> Input) -> Answer<Json<Vec<Acted>>> {
+    let ids: Vec<JobId> = parsed::<JobList>(body)?.jobs.into_iter().map(JobId).collect();
+    if ids.len() > MOST_AT_ONCE {
+        let count = ids.len();
+        return Err(Trouble::unreadable(format!(
+            "`jobs` has {count} ids; send at most {MOST_AT_ONCE} in one request"
+        )));
+    }
+    let answers = desk.put_all(ids.iter().map(|&id| input(id)).collect()).await?;
+    let mut acted = Vec::with_capacity(ids.len());
+    for ((id, answer), row) in ids.iter().zip(answers).zip(rows_of(&desk, ids.clone()).await?) {
+        let done = answer.map_err(Trouble::refused).and_then(|_| row.ok_or_else(|| never_there(*id)));
+        acted.push(match done.map_err(Trouble::parts) {
+            Ok(job) => Acted { id: id.0, status: 200, job: Some(job), problem: None },
+            Err((status, problem)) => Acted { id: id.0, status, job: None, problem: Some(problem) },
+        });
+    }
+    Ok(Json(acted))
+}
+
+pub(super) async fn cancel_all(
+    State(desk): State<Arc<Desk>>,
+    Whole(body): Whole,
+) -> Answer<Json<Vec<Acted>>> {
+    act_on_all(desk, &body, Input::Cancel).await
+}
+
+pub(super) async fn pause_all(State(desk): State<Arc<Desk>>, Whole(body): Whole) -> Answer<Json<Vec<Acted>>> {
+    act_on_all(desk, &body, Input::Pause).await
+}
+
+pub(super) async fn resume_all(
+    State(desk): State<Arc<Desk>>,
+    Whole(body): Whole,
+) -> Answer<Json<Vec<Acted>>> {
+    act_on_all(desk, &body, Input::Resume).await
 }
 
 #[derive(Debug, Deserialize)]

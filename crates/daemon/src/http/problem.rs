@@ -16,6 +16,11 @@ pub struct Trouble {
 }
 
 impl Trouble {
+    /// As one of several results: its status, and what is said.
+    pub fn parts(self) -> (u16, Problem) {
+        (self.status.as_u16(), self.problem)
+    }
+
     /// Only a sentence.
     pub fn said(status: StatusCode, error: impl Into<String>) -> Self {
         Self { status, problem: Problem::said(error) }
@@ -67,6 +72,12 @@ impl Trouble {
         let rule = serde_json::to_value(refusal.rule).ok();
         let rule = rule.and_then(|rule| rule.as_str().map(str::to_string));
         Self { status, problem: Problem { rule, ..Problem::said(refusal.to_string()) } }
+    }
+
+    /// A field of what was sent asks for what this server will not do.
+    pub fn misplaced(field: &str, error: impl Into<String>) -> Self {
+        let problem = Problem { field: Some(field.into()), ..Problem::said(error) };
+        Self { status: StatusCode::UNPROCESSABLE_ENTITY, problem }
     }
 
     /// What was sent is not a job file.

@@ -9,18 +9,16 @@ use super::Keeper;
 use crate::allocation::{Allocation, Departure, State, Watch};
 use crate::outcome::End;
 use crate::report::Report;
-use consort_agent::launch::Sight;
+use consort_agent::launch::{ShimChild, Sight};
 use consort_agent::process;
 use consort_agent::shim::Left;
 use consort_agent::status::{Exited, Record, Started};
-use consort_agent::{crash, launch, untrusted};
+use consort_agent::{crash, untrusted};
 use consort_types::AllocationId;
 use rustix::event::epoll;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::io;
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::Child;
 
 /// How often a slot is offered to a new shim when the last one found it taken and yet nobody has it, or was killed before
 /// it could take it.
@@ -56,6 +54,7 @@ impl Keeper {
     pub(super) fn begin(&mut self, allocation: &mut Allocation, rank: usize, ordered: bool) {
         let winding = allocation.is_winding();
         let member = &mut allocation.members[rank];
+        let is_fresh = matches!(member.state, State::Fresh);
         let give_up = member.tries >= TRIES || member.left.as_ref().is_some_and(|left| !left.again);
         if winding || give_up {
             if !winding {
@@ -65,8 +64,8 @@ impl Keeper {
             match member.slot.close() {
                 Ok(true) => member.state = State::Over(End::Void),
                 Ok(false) => member.state = State::Unsettled,
-                // Without an order no shim begins; nor without a place for its record, which it would have to claim as well.
-                Err(error) if !is_there(&member.slot.order()) || !may_pass(&error) => {
+                // Nobody ever started a shim for it; or there is no place for a record, which a shim would have to claim too.
+                Err(error) if is_fresh || !may_pass(&error) => {
                     member.state = State::Over(End::Void);
                 }
                 Err(_) => member.state = State::Unsettled,
@@ -86,24 +85,24 @@ impl Keeper {
 
     fn spawn(&mut self, allocation: &Allocation, rank: usize, ordered: bool) -> Result<Watch, String> {
         let slot = &allocation.members[rank].slot;
-        match allocation.orders.get(rank) {
-            // The same as before, if there was one, unless an older version wrote it.
-            Some(order) => make_folder(slot.folder())
-                .and_then(|_| order.write(&slot.order()))
-                .and_then(|()| self.records.make_sure())
-                .map_err(|error| {
-                    format!("the order in {} cannot be written: {error}", slot.folder().display())
-                })?,
+        let order = allocation.orders.get(rank);
+        match order {
+            Some(order) => {
+                let folder = if order.needs_folder() { make_folder(slot.folder()).map(drop) } else { Ok(()) };
+                folder.and_then(|()| self.records.make_sure()).map_err(|error| {
+                    format!("the folder {} cannot be made: {error}", slot.folder().display())
+                })?
+            }
+            // An older daemon left one in the slot.
             None if ordered => {}
             None => return Err("nobody knows what it is to run".into()),
         }
         crash::point("before-spawn");
-        let shim: &launch::ShimProgram = &self.setup.shim;
-        let (child, report) = shim
-            .spawn(slot.folder())
-            .map_err(|error| format!("the shim {} cannot be started: {error}", shim.program.display()))?;
+        let (child, report) = self.shims.start(slot.folder(), order).map_err(|error| {
+            format!("the shim {} cannot be started: {error}", self.shims.program().display())
+        })?;
         crash::point("after-spawn");
-        let pid = Pid::from_raw(child.id() as i32).ok_or("the shim has no number")?;
+        let pid = child.pid();
         self.watch(allocation.id, rank, pid, Some((child, Report::new(report))), false)
             .map_err(|error| format!("the shim cannot be watched: {error}"))
     }
@@ -129,7 +128,7 @@ impl Keeper {
         id: AllocationId,
         rank: usize,
         pid: Pid,
-        child: Option<(Child, Report)>,
+        child: Option<(ShimChild, Report)>,
         up: bool,
     ) -> io::Result<Watch> {
         let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
@@ -170,11 +169,6 @@ fn make_folder(folder: &Path) -> io::Result<bool> {
     untrusted::make_folder(base, name)
 }
 
-fn is_there(path: &Path) -> bool {
-    let (base, name) = untrusted::rooted(path);
-    untrusted::exists(base, name)
-}
-
 /// Whether what failed now may work later: not if something of a job's is in the way.
 fn may_pass(error: &io::Error) -> bool {
     !matches!(
@@ -184,9 +178,9 @@ fn may_pass(error: &io::Error) -> bool {
 }
 
 /// How a shim of ours left, in words; nothing if all went well.
-pub(super) fn reap(child: &mut Child) -> Option<Departure> {
+pub(super) fn reap(child: &ShimChild) -> Option<Departure> {
     let status = child.wait().ok()?;
-    match (status.code(), status.signal()) {
+    match (status.exit_status(), status.terminating_signal()) {
         (Some(0), _) => None,
         (Some(code), _) => Some(match Left::of(code) {
             Some(left) => Departure { why: left.why().to_owned(), again: left == Left::Taken },

@@ -117,7 +117,11 @@ impl Stage for Machine {
             record_dir: self.record_dir(),
             begun: Default::default(),
             log_dir: self.folder.path().join("logs"),
-            shim: ShimProgram { program: env!("CARGO_BIN_EXE_consort-local-shim").into(), arguments: vec![] },
+            shim: ShimProgram {
+                program: env!("CARGO_BIN_EXE_consort-local-shim").into(),
+                arguments: vec![],
+                forks: true,
+            },
             inventory: self.inventory.clone(),
             node: NodeId(0),
             first_device: 0,
@@ -144,9 +148,11 @@ impl Stage for Machine {
             shelf.insert(job, (spec.clone(), Arc::new(self.work(part))));
         }
         if part == Part::CannotStart && wide > 1 {
-            // A folder stands where the order of the second worker should go; the others can be started.
+            // A file stands where the folder of the second worker should be; the others can be started.
             let id = AllocationId { ask: AskId::whole(job), attempt: 1 };
-            std::fs::create_dir_all(self.slot(id, 1).order().join("in-the-way")).unwrap();
+            let folder = self.slot(id, 1).folder().to_owned();
+            std::fs::create_dir_all(folder.parent().unwrap()).unwrap();
+            std::fs::write(folder, "").unwrap();
         }
     }
 

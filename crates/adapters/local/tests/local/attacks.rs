@@ -3,7 +3,7 @@
 //! Whatever a job does to the files that Consort keeps about it: it runs once, it ends, and everything else goes on.
 
 use crate::house::{House, is_there, pid_in, sh, within};
-use consort_agent::launch::{Order, allocation_name};
+use consort_agent::launch::allocation_name;
 use consort_agent::process::Identity;
 use consort_agent::status::{self, Exited, Record, Started};
 use consort_types::{AllocationId, AskId, Cause, Command, JobId, Outcome, Work, World};
@@ -43,7 +43,7 @@ fn kept(id: AllocationId) -> Vec<String> {
 /// A job that says that it ran, attacks a file, waits until it may end, and ends with status 3.
 fn attacker(house: &House, attack: &str, file: &str) -> Work {
     sh(&format!(
-        "cd {}; echo run >> runs; set -- $PWD/{file}; {attack}; touch attacked; \
+        "cd {}; echo run >> runs; set -- $PWD/{file}; mkdir -p ${{1%/*}}; {attack}; touch attacked; \
          until [ -e end ]; do sleep 0.01; done; exit 3",
         house.path("").display()
     ))
@@ -145,7 +145,7 @@ fn what_a_job_leaves_in_its_folder_is_removed() {
     let mut house = House::new();
     let id = house.start(
         1,
-        sh("cd $CONSORT_SLOT; i=0; while [ $i -lt 200 ]; do mkdir d; cd d; i=$((i+1)); done; \
+        sh("mkdir -p $CONSORT_SLOT; cd $CONSORT_SLOT; i=0; while [ $i -lt 200 ]; do mkdir d; cd d; i=$((i+1)); done; \
             mkfifo f; ln -s / l; cd $CONSORT_SLOT; seq 5000 | xargs touch; chmod 000 d"),
     );
     assert_eq!(house.ended(id), Outcome::Succeeded);
@@ -188,11 +188,10 @@ fn records_of_an_older_version_are_found() {
     house.ended(id);
     // The same attempt as an older version leaves it: the record in the slot, and a shim without a mark.
     let slot = house.slot(id, 0);
-    let order = Order::read(&slot.order()).unwrap().unwrap();
     let end = house.path("end");
     let words = ["/bin/sh", "-c", &format!("until [ -e {} ]; do sleep 0.01; done; exit 3", end.display())];
     let command = Command::Program(words.map(String::from).into());
-    Order { record: None, command, ..order }.write(&slot.order()).unwrap();
+    house.leave_order(id, slot.folder(), None, command);
     house.world = None;
     std::fs::remove_dir_all(house.record_dir()).unwrap();
     let mut shim = std::process::Command::new(&house.shim).arg(slot.folder()).env_clear().spawn().unwrap();
@@ -213,6 +212,7 @@ fn a_record_of_an_older_version_that_cannot_be_moved_keeps_the_world_closed() {
     let id = house.start(1, sh("exit 0"));
     house.ended(id);
     house.world = None;
+    std::fs::create_dir_all(house.slot(id, 0).folder()).unwrap();
     std::fs::write(house.slot(id, 0).folder().join("status"), "").unwrap();
     std::fs::remove_dir_all(house.record_dir()).unwrap();
     // In its place lies what no file can be moved over.

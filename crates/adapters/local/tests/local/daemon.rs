@@ -49,7 +49,7 @@ fn main() {
         record_dir: Path::new(folder).join("records"),
         begun: Default::default(),
         log_dir: Path::new(folder).join("logs"),
-        shim: ShimProgram { program: shim.into(), arguments: vec![] },
+        shim: ShimProgram { program: shim.into(), arguments: vec![], forks: true },
         inventory: Arc::new(Inventory::new("here", (0..size).map(device).collect(), vec![])),
         node: NodeId(0),
         first_device: 0,

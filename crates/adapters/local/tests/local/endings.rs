@@ -163,7 +163,8 @@ fn those_left_behind_are_ended_too() {
 #[test]
 fn forgotten_folders_go_and_logs_stay() {
     let mut house = House::new();
-    let id = house.start(1, sh("echo hello"));
+    let script = Command::Script { text: "echo hello".into(), arguments: vec![] };
+    let id = house.start(1, crate::house::work(script));
     house.ended(id);
     assert!(house.slot(id, 0).folder().exists());
     house.world.as_mut().unwrap().settled(&[id]);
@@ -171,6 +172,14 @@ fn forgotten_folders_go_and_logs_stay() {
         (!house.slot(id, 0).folder().parent().unwrap().exists()).then_some(())
     });
     assert_eq!(house.log(id, 0), "hello\n");
+}
+
+#[test]
+fn a_program_of_its_own_needs_no_folder() {
+    let mut house = House::new();
+    let id = house.start(1, sh("echo hello"));
+    assert_eq!(house.ended(id), Outcome::Succeeded);
+    assert!(std::fs::read_dir(house.run_dir()).unwrap().next().is_none());
 }
 
 #[test]

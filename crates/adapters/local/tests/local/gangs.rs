@@ -29,8 +29,10 @@ fn one_that_cannot_start_takes_the_others_back() {
     let mut house = House::new();
     let file = house.path("ran");
     let id = house.store(3, sh(&format!("touch {}", file.display())));
-    // A folder stands where the order of the second worker should go.
-    std::fs::create_dir_all(house.slot(id, 1).order().join("in-the-way")).unwrap();
+    // A file stands where the folder of the second worker should be.
+    let folder = house.slot(id, 1).folder().to_owned();
+    std::fs::create_dir_all(folder.parent().unwrap()).unwrap();
+    std::fs::write(folder, "").unwrap();
     house.want(id, 3);
     let why = house.refused(id);
     assert!(why.contains("w1") || why.contains("ended before"), "{why}");

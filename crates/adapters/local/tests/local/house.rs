@@ -3,7 +3,7 @@
 //! Every wait is bounded; a test that hangs fails instead.
 
 use consort_agent::discover::{FoundDevice, Inventory};
-use consort_agent::launch::{self, ShimProgram, Slot};
+use consort_agent::launch::{self, LogOrder, Order, ShimProgram, Slot};
 use consort_agent::status::{self, Record, Started};
 use consort_local::{LocalWorld, Setup};
 use consort_types::{
@@ -12,7 +12,7 @@ use consort_types::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -107,7 +107,12 @@ impl House {
             record_dir: self.record_dir(),
             begun: self.begun.clone(),
             log_dir: self.folder.path().join("logs"),
-            shim: ShimProgram { program: self.shim.clone(), arguments: vec![] },
+            shim: ShimProgram {
+                program: self.shim.clone(),
+                arguments: vec![],
+                // Scripts are called for each slot.
+                forks: self.shim.extension().is_none(),
+            },
             inventory: Arc::new(Inventory::new("here", (0..4).map(device).collect(), vec![])),
             node: NodeId(0),
             first_device: 0,
@@ -132,6 +137,33 @@ impl House {
         let spec = JobSpec::gang("test", size, Shape::any());
         self.shelf.0.lock().unwrap().insert(job, (Arc::new(spec), Arc::new(work)));
         AllocationId { ask: AskId::whole(job), attempt: 1 }
+    }
+
+    /// Leaves an order in a folder, as older versions did.
+    pub fn leave_order(&self, id: AllocationId, folder: &Path, record: Option<&Path>, command: Command) {
+        let order = Order {
+            allocation: launch::allocation_name(id),
+            rank: 0,
+            boot: consort_agent::process::boot().into(),
+            command,
+            env: vec![],
+            workdir: "/tmp".into(),
+            limits: Limits::default(),
+            cpus: vec![],
+            soft_files: None,
+            grace: Grace::default(),
+            log: LogOrder {
+                path: self.path("older.log"),
+                rotate_bytes: 0,
+                keep: 0,
+                named: false,
+                within: None,
+            },
+            record: record.map(Into::into),
+            together: false,
+        };
+        std::fs::create_dir_all(folder).unwrap();
+        std::fs::write(folder.join("launch.json"), serde_json::to_vec(&order).unwrap()).unwrap();
     }
 
     /// Gives a job that was stored something else to run.

@@ -1,7 +1,7 @@
 //! A daemon that was away finds everything again.
 
 use crate::house::{House, is_there, pid_in, sh, within};
-use consort_agent::launch::{Order, Sight, Slot};
+use consort_agent::launch::Sight;
 use consort_agent::process::kill_leftovers;
 use consort_agent::status::{self, Claim};
 use consort_types::{Cause, Outcome};
@@ -120,9 +120,13 @@ fn a_shim_that_was_killed_while_nobody_looked_leaves_nothing() {
 fn two_shims_for_one_slot_run_one_worker() {
     let mut house = House::new();
     let runs = house.path("runs");
-    let id = house.start(1, sh(&format!("echo run >> {}; sleep 0.2", runs.display())));
-    let folder = house.slot(id, 0).folder().to_owned();
-    within("the order", || Slot::at(&folder).order().exists().then_some(()));
+    let text = format!("echo run >> {}; sleep 0.2", runs.display());
+    let id = house.store(1, sh(&text));
+    let (slot, command) =
+        (house.slot(id, 0), consort_types::Command::Program(vec!["/bin/sh".into(), "-c".into(), text]));
+    let folder = slot.folder().to_owned();
+    house.leave_order(id, &folder, Some(slot.record()), command);
+    house.want(id, 1);
     let mut others: Vec<_> =
         (0..8).map(|_| Command::new(&house.shim).arg(&folder).spawn().unwrap()).collect();
     // Whoever of them was first, the outcome is one.
@@ -143,8 +147,7 @@ fn a_slot_whose_lock_is_held_is_left_alone() {
     let folder = house.path("slot");
     std::fs::create_dir(&folder).unwrap();
     // As an older daemon writes it: the record is in the slot.
-    let order = Order::read(&house.slot(id, 0).order()).unwrap().unwrap();
-    Order { record: None, ..order }.write(&folder.join("launch.json")).unwrap();
+    house.leave_order(id, &folder, None, consort_types::Command::Program(vec!["true".into()]));
     let Claim::Ours(held) = status::claim(&folder.join("status")).unwrap() else { panic!("it is new") };
     let turned_away = Command::new(&house.shim).arg(&folder).status().unwrap();
     assert_eq!(turned_away.code(), Some(5));

@@ -1,10 +1,10 @@
 //! `consort scancel`: ends jobs by id, or all that fit.
 
 use super::squeue::{Codes, code};
-use crate::failure::{Failure, note};
+use crate::failure::Failure;
+use crate::live::act::to_all;
 use crate::live::server::{Server, job_id};
-use consort_api::ClientError;
-use consort_api::client::JobQuery;
+use consort_api::client::{Act, JobQuery};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -54,16 +54,6 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let fits = |id: &u64| args.jobs.is_empty() || args.jobs.contains(id);
         ids = jobs.into_iter().filter(|job| !job.state.has_ended()).map(|job| job.id).filter(fits).collect();
     }
-    let mut refused = None;
-    for id in ids {
-        match client.cancel(id) {
-            Ok(_) => {}
-            Err(error @ ClientError::Problem(..)) => match &refused {
-                None => refused = Some(error),
-                Some(_) => note(&format!("consort: {error}")),
-            },
-            Err(error) => return Err(error.into()),
-        }
-    }
+    let (_, refused) = to_all(&client, Act::Cancel, &ids)?;
     refused.map_or(Ok(()), |error| Err(error.into()))
 }

@@ -100,6 +100,11 @@ pub fn job(id: u64, state: &str) -> String {
     ended(id, state, "null")
 }
 
+/// A job of a list to which it was done.
+pub fn acted(job: &str) -> String {
+    format!(r#"{{"id": 1, "status": 200, "job": {job}}}"#)
+}
+
 /// A job that has ended with this code.
 pub fn ended(id: u64, state: &str, code: &str) -> String {
     let instant = |ended: bool| if ended { "\"2026-03-09T14:10:00.000Z\"" } else { "null" };

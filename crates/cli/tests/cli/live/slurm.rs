@@ -57,7 +57,7 @@ fn squeue_has_the_columns_of_slurm() {
 #[test]
 fn scancel_is_silent_and_needs_to_know_what() {
     let (folder, server) = with(|line| match line {
-        line if line.ends_with("/cancel") => Answer::json(200, &job(17, "stopping")),
+        "POST /v1/jobs/cancel" => Answer::json(200, &format!("[{}]", acted(&job(17, "stopping")))),
         line if line.starts_with("GET /v1/jobs") => Answer::json(200, &format!("[{}]", job(18, "waiting"))),
         _ => Answer::missing(),
     });
@@ -68,7 +68,7 @@ fn scancel_is_silent_and_needs_to_know_what() {
         "{:?}",
         server.asked()
     );
-    assert!(server.was_asked("POST /v1/jobs/18/cancel"));
+    assert_eq!(server.asked().iter().filter(|line| line.starts_with("POST /v1/jobs/cancel")).count(), 2);
     folder.ask(&server, "scancel").refused(2, &["<JOB>"]);
 }
 

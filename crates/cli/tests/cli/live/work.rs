@@ -278,16 +278,25 @@ fn waiting_ends_with_the_status_of_the_first_that_did_not_succeed() {
 #[test]
 fn acts_are_tried_on_all_that_are_named() {
     let (folder, server) = with(|line| match line {
-        "POST /v1/jobs/1/cancel" | "POST /v1/jobs/3/cancel" => Answer::json(200, &job(1, "stopping")),
-        "POST /v1/jobs/1/pause" => Answer::json(200, &job(1, "paused")),
-        "POST /v1/jobs/1/resume" => {
-            Answer::json(409, r#"{"error": "job 1 is not paused; nothing to resume"}"#)
-        }
+        "POST /v1/jobs/cancel" => Answer::json(
+            200,
+            &format!(
+                r#"[{}, {{"id": 2, "status": 404, "problem": {{"error": "there is no job 2"}}}}, {}]"#,
+                acted(&job(1, "stopping")),
+                acted(&job(3, "stopping"))
+            ),
+        ),
+        "POST /v1/jobs/pause" => Answer::json(200, &format!("[{}]", acted(&job(1, "paused")))),
+        "POST /v1/jobs/resume" => Answer::json(
+            200,
+            r#"[{"id": 1, "status": 409, "problem": {"error": "job 1 is not paused; nothing to resume"}}]"#,
+        ),
         _ => Answer::missing(),
     });
     let ran = folder.ask(&server, "cancel 1 2 3");
     assert_eq!((ran.code, ran.out.lines().count()), (2, 2), "{ran:?}");
-    assert!(server.was_asked("POST /v1/jobs/3/cancel"));
+    assert!(ran.err.contains("there is no job 2"), "{ran:?}");
+    assert_eq!(server.asked().len(), 1, "one request for all: {:?}", server.asked());
     assert_eq!(folder.ask(&server, "pause 1").done().out, "Job 1 (train) is paused.\n");
     assert_eq!(folder.ask(&server, "pause 1 --json").json()[0]["state"], "paused");
     folder.ask(&server, "resume 1").refused(2, &["job 1 is not paused; nothing to resume"]);

@@ -1,0 +1,37 @@
+//! Cancelling several jobs with one command.
+
+use crate::daemon::House;
+
+#[test]
+fn no_job_of_a_list_starts_because_another_of_it_was_cancelled() {
+    let house = House::up(1);
+    let submit = |_| {
+        let words =
+            ["submit", "--devices", "1", "--json", "--", "/bin/sh", "-c", "echo ran >> ran; sleep 300"];
+        house.json(&words)["id"].as_u64().expect("an id")
+    };
+    let ids: Vec<u64> = (0..20).map(submit).collect();
+    house.until_state(ids[0], &["running"]);
+    let mut words = vec!["cancel".to_string()];
+    words.extend(ids.iter().map(u64::to_string));
+    house.said(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    for &id in &ids {
+        let job = house.until_state(id, &["cancelled"]);
+        let attempts = if id == ids[0] { 1 } else { 0 };
+        assert_eq!(job["attempts"], attempts, "{job}");
+    }
+    let ran = std::fs::read_to_string(house.path("ran")).expect("the first one ran");
+    assert_eq!(ran, "ran\n");
+}
+
+#[test]
+fn a_list_is_done_as_far_as_it_can_be() {
+    let house = House::up(1);
+    let words = ["submit", "--devices", "1", "--json", "--", "sleep", "300"];
+    let id = house.json(&words)["id"].to_string();
+    let output = house.run(&["cancel", "998", &id, "999"]);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("998") && errors.contains("999"), "{errors}");
+    house.until_state(id.parse().expect("an id"), &["cancelled"]);
+}
