@@ -80,7 +80,7 @@ fn the_whole_story() {
     let node = house.json(&["nodes", "--json"])[0]["name"].as_str().expect("a name").to_string();
     let said = house.said(&["events"]);
     let ill = said.lines().find(|line| line.contains("device-health")).expect("it happened");
-    assert!(ill.contains(&format!("of node {node} are ill: device {position} ")), "{ill}");
+    assert!(ill.contains(&format!("unhealthy in node {node}: device {position} ")), "{ill}");
     let metrics = house.client().expect("it is up").metrics().expect("figures");
     let label = format!("consort_device_power_watts{{node=\"{node}\",device=\"");
     assert!(metrics.contains(&label), "{metrics}");

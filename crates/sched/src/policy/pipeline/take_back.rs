@@ -82,7 +82,6 @@ impl Pipeline {
         victims: &mut Victims,
     ) -> bool {
         let least = self.size.counts(ask.class(), self.size.steps(ask.class()) - 1);
-        let cause = StopCause::Preempted { by: ask.id() };
         let needs = draft.least_needs(ask);
         let is_featured = ask.class().is_featured();
         let is_hosted = ask.class().shapes().any(|shape| !shape.host.is_none());
@@ -97,7 +96,7 @@ impl Pipeline {
             return false;
         }
         let begin = draft.mark();
-        let mut taken: Vec<AskId> = vec![];
+        let mut taken: Vec<(AskId, StopCause)> = vec![];
         let mut placement = None;
         let is_useful = |draft: &Draft<'_>, victim: &&Victim| {
             let has_some = |kind: &KindId| victim.kinds.contains(kind);
@@ -111,12 +110,13 @@ impl Pipeline {
         loop {
             let (before, mut skipped) = (taken.len(), vec![]);
             for victim in left {
-                let is_entitled = self.may_take(draft, (ask.id(), key), (victim.id, victim.key));
-                if !is_entitled || draft.stop(victim.id, cause).is_err() {
+                let claim = self.may_take(draft, (ask.id(), key), (victim.id, victim.key));
+                let cause = StopCause::Preempted { by: ask.id(), claim };
+                if claim.is_none() || draft.stop(victim.id, cause).is_err() {
                     skipped.push(victim);
                     continue;
                 }
-                taken.push(victim.id);
+                taken.push((victim.id, cause));
                 if could_fit(draft, ask, &needs) {
                     placement = draft.find_room(self.place.as_ref(), ask, &least);
                 }
@@ -132,20 +132,20 @@ impl Pipeline {
         draft.back_to(begin);
         let Some(found) = &placement else { return false };
         // Whoever holds nothing of what it gets is spared.
-        taken.retain(|&victim| {
+        taken.retain(|&(victim, _)| {
             let grants = draft.view().ask(victim).map_or(&[][..], |victim| victim.grants());
             grants.iter().any(|held| found.grants.iter().any(|grant| grant.device == held.device))
         });
         // So is everybody without whom it fits as well, those with the better claim first.
         for spared in taken.clone().into_iter().rev().take(SPARED) {
-            let rest: Vec<AskId> = taken.iter().copied().filter(|&victim| victim != spared).collect();
-            stop_all(draft, &rest, cause);
+            let rest: Vec<_> = taken.iter().copied().filter(|&victim| victim != spared).collect();
+            stop_all(draft, &rest);
             if let Some(found) = draft.find_room(self.place.as_ref(), ask, &least) {
                 (placement, taken) = (Some(found), rest);
             }
             draft.back_to(begin);
         }
-        stop_all(draft, &taken, cause);
+        stop_all(draft, &taken);
         let placement = placement.expect("just found");
         let started = draft.start(ask.id(), placement).is_ok();
         if !started {
@@ -154,8 +154,9 @@ impl Pipeline {
         started
     }
 
-    fn may_take(&self, draft: &Draft<'_>, claimant: (AskId, Key), victim: (AskId, Key)) -> bool {
-        self.reclaim.iter().any(|rule| rule.may_take(draft, claimant, victim))
+    /// By the first rule that allows it.
+    fn may_take(&self, draft: &Draft<'_>, claimant: (AskId, Key), victim: (AskId, Key)) -> Option<Claim> {
+        self.reclaim.iter().find_map(|rule| rule.may_take(draft, claimant, victim))
     }
 }
 
@@ -168,8 +169,8 @@ fn could_fit(draft: &Draft<'_>, ask: &AskView<'_>, needs: &[(KindId, u64)]) -> b
     !is_plain || needs.iter().any(enough)
 }
 
-fn stop_all(draft: &mut Draft<'_>, victims: &[AskId], cause: StopCause) {
-    for &victim in victims {
+fn stop_all(draft: &mut Draft<'_>, victims: &[(AskId, StopCause)]) {
+    for &(victim, cause) in victims {
         let stopped = draft.stop(victim, cause);
         assert_eq!(stopped, Ok(()), "it was stopped a moment ago");
     }
