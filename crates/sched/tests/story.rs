@@ -182,6 +182,11 @@ fn remedies_are_named_only_where_they_help() {
     );
     house.say(Input::Pause(wide));
     assert_eq!(house.remedies(wide), ["`consort resume 2` puts it back in its queue."]);
+    // Only time helps a job that backs off.
+    let mut house = House::new();
+    let job = house.submit("work", "red", 1, 0);
+    house.say(Input::over(attempt(job, 1), Outcome::Failed { code: 1, cause: Cause::Exit }));
+    assert!(house.remedies(job).is_empty());
     // A drained node holds it up, and so does a pause.
     let mut house = House::new();
     house.say(Input::Drain(NodeId(0)));

@@ -137,7 +137,9 @@ pub fn accepted(input: &Input, submitted: Option<JobId>, by: &str, names: &impl 
         Input::Drain(node) => {
             ("node-drained", format!("{} takes no new work: drained{by}", names.node(*node)))
         }
-        Input::Undrain(node) => ("node-undrained", format!("{} takes work again{by}", names.node(*node))),
+        Input::Undrain(node) => {
+            ("node-undrained", format!("{} takes work again: undrained{by}", names.node(*node)))
+        }
         Input::Submit(spec) => {
             told.tenant = Some(spec.tenant.clone());
             let job = submitted.map_or_else(|| spec.name.clone(), |job| format!("job {job} ({})", spec.name));

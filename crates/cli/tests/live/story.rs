@@ -55,6 +55,21 @@ fn the_whole_story() {
     });
     let reason = house.said(&["explain", &moved.to_string()]);
     assert!(reason.contains("needs 1 device") || reason.contains("0 free"), "{reason}");
+    // The job that gave way is told for whom and by which rule, and so is whoever follows.
+    let told = shown(&house, moved)["story"][0].clone();
+    assert_eq!((&told["kind"], &told["by"]), (&json!("preempted"), &json!(urgent)), "{told}");
+    let text = told["text"].as_str().expect("a sentence");
+    assert!(text.contains(&format!("was preempted for job {urgent} (urgent, tenant red): ")), "{text}");
+    assert!(reason.contains("was preempted for"), "{reason}");
+    let events = house.json(&["events", "--json"]);
+    let events = events.as_array().expect("a list");
+    let stop = events.iter().flat_map(|event| event["changes"].as_array().expect("a list"));
+    let stop = stop.filter(|change| change["kind"] == "stop").last().expect("it was preempted");
+    assert_eq!((&stop["job"], &stop["by"]), (&json!(moved), &json!(urgent)), "{stop}");
+    for (kind, from) in [("submitted", "socket"), ("planned", "scheduler"), ("started", "world")] {
+        let event = events.iter().find(|event| event["kind"] == kind).expect("it happened");
+        assert_eq!(event["actor"]["from"], from, "{event}");
+    }
     let kept = if moved == low { other } else { low };
     assert_eq!(shown(&house, kept)["state"], "running");
     // Higher priority goes first when there is room again.

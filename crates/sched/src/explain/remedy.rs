@@ -7,7 +7,7 @@ use super::Reading;
 use crate::free::Free;
 use crate::lines::Lines;
 use crate::scheduler::Scheduler;
-use crate::view::{Doing, View};
+use crate::view::{AskView, Doing, View};
 use consort_types::*;
 use std::fmt;
 use std::sync::Arc;
@@ -64,9 +64,11 @@ impl Reading<'_> {
     /// What would let a job start now. Empty for jobs that need nothing, or that nothing of this would help.
     pub fn remedies(&self, now: Time, id: JobId) -> Vec<Remedy> {
         let Some(job) = self.view().job(id).filter(|job| job.ending().is_none()) else { return vec![] };
-        let doing: Vec<Doing> = job.asks().filter_map(|ask| Some(self.view().ask(ask)?.doing())).collect();
-        let is_waiting = doing.contains(&Doing::Waiting);
-        if !is_waiting && !job.is_paused() {
+        let asks: Vec<AskView<'_>> = job.asks().filter_map(|ask| self.view().ask(ask)).collect();
+        // Only time, or the end of an earlier attempt, helps those that are held up.
+        let is_held_up = |ask: &AskView<'_>| ask.not_before() > now || ask.earlier_attempt().is_some();
+        let is_ready = |ask: &AskView<'_>| ask.doing() == Doing::Waiting && !is_held_up(ask);
+        if !asks.iter().any(is_ready) && !job.is_paused() {
             return vec![];
         }
         let mut trial = Trial { scheduler: self.copy(), now };
@@ -77,15 +79,16 @@ impl Reading<'_> {
             return vec![]; // it starts without help
         }
         let mut remedies = trial.undrain(&self.view(), id);
-        let is_idle = doing.iter().all(|doing| *doing == Doing::Waiting);
-        if is_idle
+        if asks.iter().all(is_ready)
             && let [StageSpec { roles, .. }] = &job.spec().stages[..]
             && let [role] = &roles[..]
         {
             trial.tell(Input::Cancel(id));
-            remedies.extend(trial.other_kind(&self.view(), job.spec(), role));
-            remedies.extend(trial.narrower(job.spec(), role));
-            remedies.extend(trial.priority(&self.view(), job.spec()));
+            if trial.starts_as(job.spec().clone()).is_none() {
+                remedies.extend(trial.other_kind(&self.view(), job.spec(), role));
+                remedies.extend(trial.narrower(job.spec(), role));
+                remedies.extend(trial.priority(&self.view(), job.spec()));
+            }
         }
         remedies
     }
