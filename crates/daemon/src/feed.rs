@@ -4,11 +4,13 @@
 //! Somebody who is slow holds up nobody and costs nothing: what has left the memory is read from the journal.
 
 use crate::journal::Batch;
-use crate::telling::{self, NodeNames};
+use crate::telling;
 use bytes::Bytes;
-use consort_types::{Event, Fact, Input, JobId};
+use consort_types::directory::Nodes;
+use consort_types::narrate::Names;
+use consort_types::{Directory, Event, Fact, Input, JobId};
 use std::collections::VecDeque;
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use tokio::sync::watch;
 
 /// Events kept in memory.
@@ -28,7 +30,8 @@ struct Chunk {
 /// The feed.
 pub struct Feed {
     chunks: RwLock<VecDeque<Chunk>>,
-    names: RwLock<Arc<NodeNames>>,
+    /// What nodes and living jobs are called.
+    directory: Mutex<Directory>,
     last: watch::Sender<u64>,
 }
 
@@ -43,14 +46,15 @@ pub enum Next {
 }
 
 impl Feed {
-    /// A feed that begins behind a position, with the nodes that have joined by then.
-    pub fn new(last: u64, names: NodeNames) -> Self {
-        Self { chunks: RwLock::default(), names: RwLock::new(names.into()), last: watch::Sender::new(last) }
+    /// A feed that begins behind a position, with the names of nodes and jobs at that position.
+    pub fn new(last: u64, directory: Directory) -> Self {
+        let (chunks, directory) = (RwLock::default(), Mutex::new(directory));
+        Self { chunks, directory, last: watch::Sender::new(last) }
     }
 
-    /// What nodes are called.
-    pub fn names(&self) -> Arc<NodeNames> {
-        self.names.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+    /// The nodes.
+    pub fn nodes(&self) -> Arc<Nodes> {
+        self.directory.lock().unwrap_or_else(PoisonError::into_inner).nodes()
     }
 
     /// Adds events that are now on disk, the first of them at `first`.
@@ -59,22 +63,20 @@ impl Feed {
             return;
         }
         let (mut sent, mut begins) = (vec![], vec![]);
-        let mut names = self.names.write().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let mut submitted = batch.works.iter().peekable();
+        let mut directory = self.directory.lock().unwrap_or_else(PoisonError::into_inner);
         for (position, event) in (first..).zip(&batch.events) {
             begins.push(sent.len() as u32);
-            let job =
-                submitted.next_if(|(_, submission)| submission.position == position).map(|(job, _)| *job);
-            if matches!(event.fact, Fact::Accepted(Input::NodeJoined(_))) {
-                Arc::make_mut(&mut names).learn(event);
-            }
-            write(&mut sent, position, event, job, &names);
+            directory.learn(event);
+            let is_submission = matches!(event.fact, Fact::Accepted(Input::Submit(_)));
+            let job = is_submission.then(|| directory.last_job());
+            write(&mut sent, position, event, job, &*directory);
         }
-        drop(names);
+        batch.ended.iter().for_each(|ended| directory.forget(ended.job));
+        drop(directory);
         let last = first + batch.events.len() as u64 - 1;
         let chunk = Chunk { first, last, sent: sent.into(), begins: begins.into() };
         {
-            let mut chunks = self.chunks.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut chunks = self.chunks.write().unwrap_or_else(PoisonError::into_inner);
             chunks.push_back(chunk);
             while chunks.front().is_some_and(|chunk| chunk.last + KEPT < last) {
                 chunks.pop_front();
@@ -93,7 +95,7 @@ impl Feed {
         if behind >= *self.last.borrow() {
             return Next::Nothing;
         }
-        let chunks = self.chunks.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let chunks = self.chunks.read().unwrap_or_else(PoisonError::into_inner);
         let index = chunks.partition_point(|chunk| chunk.last <= behind);
         match chunks.get(index) {
             Some(chunk) if chunk.first <= behind + 1 => {
@@ -106,7 +108,7 @@ impl Feed {
 }
 
 /// One event as it is sent.
-pub fn write(sent: &mut Vec<u8>, position: u64, event: &Event, submitted: Option<JobId>, names: &NodeNames) {
+pub fn write(sent: &mut Vec<u8>, position: u64, event: &Event, submitted: Option<JobId>, names: &impl Names) {
     let line = telling::line(position, event, submitted, names);
     sent.extend_from_slice(format!("id: {position}\nevent: {}\ndata: ", line.kind).as_bytes());
     serde_json::to_writer(&mut *sent, &line).expect("plain data");

@@ -10,7 +10,7 @@
 //! |---|---|
 //! | [`problem`] | everything that went wrong, in one shape |
 //! | `door`, `seats`, `caller`, `steady` | connections: how many, of whom, and how long they may stand still |
-//! | `host`, `token` | who may come in |
+//! | `host`, `token`, `users` | who may come in, and what they are called |
 //! | `parts` | how requests are taken apart |
 //! | `jobs`, `logs`, `cluster`, `events`, `server` | what can be asked |
 
@@ -27,6 +27,7 @@ mod seats;
 mod server;
 mod steady;
 mod token;
+mod users;
 
 pub use problem::Trouble;
 
@@ -42,7 +43,7 @@ use axum::extract::DefaultBodyLimit;
 use axum::routing::{get, post, put};
 use consort_api::shapes::Workers;
 use consort_sched::Reading;
-use consort_types::{AllocationId, Input, Time, Work};
+use consort_types::{Actor, AllocationId, Input, Time, Work};
 use std::sync::{Arc, Mutex};
 use tokio::sync::{oneshot, watch};
 
@@ -118,9 +119,14 @@ impl Desk {
     }
 
     /// Puts an input to the loop and waits until it is on disk.
-    pub async fn put(&self, input: Input, work: Option<Box<Work>>) -> Result<Accepted, Trouble> {
+    pub async fn put(
+        &self,
+        actor: Actor,
+        input: Input,
+        work: Option<Box<Work>>,
+    ) -> Result<Accepted, Trouble> {
         let (answer, receiver) = oneshot::channel();
-        self.mailbox.send(Letter::Input { input, work, answer }).map_err(|_| Trouble::busy())?;
+        self.mailbox.send(Letter::Input { input, work, actor, answer }).map_err(|_| Trouble::busy())?;
         match receiver.await {
             Ok(result) => result.map_err(Trouble::refused),
             Err(_) if self.meters.is_full() => Err(Trouble::full()),

@@ -36,7 +36,7 @@ impl<'a> Introduction<'a> {
         })?;
         self.scheduler.apply(&event);
         self.batch.ended.extend(self.scheduler.take_ended());
-        self.batch.events.push(event);
+        self.batch.events.push(Event { actor: Some(Actor::Scheduler), ..event });
         Ok(())
     }
 

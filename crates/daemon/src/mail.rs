@@ -1,6 +1,6 @@
 //! Letters to the loop. Whoever wants something of the scheduler writes one; nobody else touches it.
 
-use consort_types::{Input, JobId, Refusal, Work};
+use consort_types::{Actor, Input, JobId, Refusal, Work};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,6 +31,8 @@ pub enum Letter {
         input: Input,
         /// What a submission runs.
         work: Option<Box<Work>>,
+        /// Who asks.
+        actor: Actor,
         /// Where the answer goes.
         answer: oneshot::Sender<Answer>,
     },

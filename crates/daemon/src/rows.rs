@@ -1,7 +1,9 @@
 //! The state, in the shapes that people are shown. Looks only.
 
 mod cluster;
+mod explanation;
 mod jobs;
 
 pub use cluster::{devices, gauges, nodes, queues, tenants};
-pub use jobs::{Reasons, Wanted, Words, detail, explanation, least_devices, living, row};
+pub use explanation::explanation;
+pub use jobs::{Reasons, Wanted, Words, detail, least_devices, living, row};

@@ -43,6 +43,7 @@ pub struct Run<W> {
     feed: Arc<Feed>,
     meters: Arc<Meters>,
     replica: Replica,
+    world_name: Arc<str>,
     waiting: BTreeMap<JobId, Vec<oneshot::Sender<()>>>,
     snapshots: Snapshots,
 }
@@ -65,22 +66,39 @@ pub struct Parts<W> {
     pub meters: Arc<Meters>,
     /// Gets every event that was committed, and answers readers.
     pub replica: Replica,
+    /// What the world is called, for the events that it causes.
+    pub world_name: Arc<str>,
     /// How many events the last snapshot is behind.
     pub replayed: u64,
 }
 
-/// Writes down what happens, for the batch.
-#[derive(Default)]
+/// Writes down what happens and who caused it, for the batch.
 struct Scribe {
     batch: Batch,
+    /// Causes what is accepted without a client.
+    world: Arc<str>,
+    /// The client whose request is looked at just now.
+    client: Option<Actor>,
     planning: Option<Instant>,
     plans: u64,
     plan_time: Duration,
 }
 
+impl Scribe {
+    fn new(world: Arc<str>) -> Self {
+        let (batch, planning, plan_time) = (Batch::default(), None, Duration::ZERO);
+        Self { batch, world, client: None, planning, plans: 0, plan_time }
+    }
+}
+
 impl Watch for Scribe {
     fn event(&mut self, event: &Event, _scheduler: &Scheduler) {
-        self.batch.events.push(event.clone());
+        let actor = match (&event.fact, &self.client) {
+            (Fact::Planned(_), _) => Actor::Scheduler,
+            (Fact::Accepted(_), Some(client)) => client.clone(),
+            (Fact::Accepted(_), None) => Actor::World(self.world.clone()),
+        };
+        self.batch.events.push(Event { actor: Some(actor), ..event.clone() });
     }
     fn refused(&mut self, _at: Time, _input: &Input, refusal: &Refusal) {
         tracing::debug!(%refusal, "refused");
@@ -106,10 +124,12 @@ pub struct Stopped<W> {
 impl<W: World> Run<W> {
     /// Puts the parts together.
     pub fn new(parts: Parts<W>) -> Self {
-        let Parts { scheduler, clock, world, journal, letters, feed, meters, replica, replayed } = parts;
+        let Parts { scheduler, clock, world, journal, letters, feed, meters, replica, world_name, replayed } =
+            parts;
         let snapshots = Snapshots::new(journal.last() - replayed);
         let rollout = Rollout::new(scheduler, Held::new(world));
-        Run { rollout, journal, clock, letters, feed, meters, replica, waiting: BTreeMap::new(), snapshots }
+        let waiting = BTreeMap::new();
+        Run { rollout, journal, clock, letters, feed, meters, replica, world_name, waiting, snapshots }
     }
 
     /// Runs until somebody says stop, or the disk breaks.
@@ -133,7 +153,7 @@ impl<W: World> Run<W> {
     /// One batch. Whether somebody said stop.
     fn turn(&mut self, letters: Vec<Letter>) -> Result<bool, Fault> {
         let now = self.clock.now();
-        let mut scribe = Scribe::default();
+        let mut scribe = Scribe::new(self.world_name.clone());
         let has_room = self.look_for_room();
         let (mut answers, mut lists, mut waits, mut turns, mut stop) =
             (vec![], vec![], vec![], vec![], false);
@@ -147,8 +167,10 @@ impl<W: World> Run<W> {
                 } if !has_room => {
                     drop(answer);
                 }
-                Letter::Input { input, work, answer } => {
+                Letter::Input { input, work, actor, answer } => {
+                    scribe.client = Some(actor);
                     answers.push((answer, self.input(now, input, work, &mut scribe)));
+                    scribe.client = None;
                 }
                 Letter::Inputs { inputs, answer } => {
                     let each = |input| self.input(now, input, None, &mut scribe);

@@ -21,11 +21,11 @@ use crate::meters::Meters;
 use crate::replica::Replica;
 use crate::run::{Parts, Run};
 use crate::site::Site;
-use crate::telling::NodeNames;
 use announced::Announced;
 use consort_api::shapes::Workers;
 use consort_sched::{Policy, Scheduler};
-use consort_types::World;
+use consort_types::directory::Nodes;
+use consort_types::{Directory, World};
 use socket::Socket;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -150,8 +150,7 @@ where
     let beside = options.socket.as_deref().map(|path| (path, socket_url.as_deref()));
     let announced = options.address.as_deref().map(|path| Announced::new(path, &url, beside)).transpose()?;
     notes.extend(announced.as_ref().and_then(Announced::note));
-    let names = scheduler.view().nodes().map(|node| node.spec.name.clone()).collect();
-    let feed = Arc::new(Feed::new(journal.last(), NodeNames::new(names)));
+    let feed = Arc::new(Feed::new(journal.last(), directory(&scheduler)));
     let meters = Arc::new(Meters::default());
     let (asked, asked_to_go) = oneshot::channel();
     let devices = kinds(&scheduler);
@@ -174,6 +173,7 @@ where
         feed: feed.clone(),
         meters: meters.clone(),
         replica: replica.clone(),
+        world_name: site.world().into(),
         replayed,
     };
     let desk = Arc::new(Desk {
@@ -220,6 +220,14 @@ where
     }
     runtime.shutdown_background();
     Ok(())
+}
+
+/// What nodes and living jobs are called.
+fn directory(scheduler: &Scheduler) -> Directory {
+    let view = scheduler.view();
+    let nodes = Nodes::new(view.nodes().map(|node| (node.spec, node.first)));
+    let jobs = view.jobs().map(|job| (job.id(), job.shared_spec())).collect();
+    Directory::new(nodes, jobs, view.next_job().0 - 1)
 }
 
 fn no_thread(error: std::io::Error) -> Fault {

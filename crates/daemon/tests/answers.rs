@@ -6,7 +6,6 @@ use consort_daemon::mail::{Letter, mailbox};
 use consort_daemon::meters::Meters;
 use consort_daemon::replica::Replica;
 use consort_daemon::run::{Parts, Run};
-use consort_daemon::telling::NodeNames;
 use consort_sched::stock;
 use consort_types::*;
 use std::sync::Arc;
@@ -58,14 +57,16 @@ fn the_end_of_a_job_is_not_told_before_it_is_on_disk() {
     let (mailbox, letters) = mailbox();
     let (cancelled, mut answer) = oneshot::channel();
     let (ended, mut end) = oneshot::channel();
-    mailbox.send(Letter::Input { input: Input::Cancel(job), work: None, answer: cancelled }).expect("room");
+    let (input, actor) = (Input::Cancel(job), Actor::Scheduler);
+    mailbox.send(Letter::Input { input, work: None, actor, answer: cancelled }).expect("room");
     mailbox.send(Letter::Wait { job, answer: ended }).expect("room");
-    let feed = Arc::new(Feed::new(journal.last(), NodeNames::default()));
+    let feed = Arc::new(Feed::new(journal.last(), Directory::default()));
     let clock = consort_daemon::clock::Clock::start(Time::ZERO);
     let replica = Replica::start(scheduler.clone(), clock).expect("a thread");
     let meters = Arc::new(Meters::default());
+    let (world, world_name, replayed) = (Nowhere, "nowhere".into(), 0);
     let parts =
-        Parts { scheduler, clock, world: Nowhere, journal, letters, feed, meters, replica, replayed: 0 };
+        Parts { scheduler, clock, world, journal, letters, feed, meters, replica, world_name, replayed };
     assert!(Run::new(parts).run().is_err(), "a commit that fails ends the loop");
     assert!(answer.try_recv().is_err(), "the request was answered");
     assert!(end.try_recv().is_err(), "the end of the job was told");

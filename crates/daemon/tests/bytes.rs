@@ -4,6 +4,7 @@
 //! `journal/bytes.rs`, keep a reader for the old one, and add a new golden file beside this one.
 
 use consort_daemon::journal::bytes::{self, Unreadable};
+use consort_types::actor::User;
 use consort_types::*;
 use std::sync::Arc;
 
@@ -93,7 +94,7 @@ fn events() -> Vec<Event> {
     let stop = |cause| Move::Stop { allocation: allocation(), cause };
     let plan = Plan {
         moves: vec![
-            stop(StopCause::Preempted { by }),
+            stop(StopCause::Preempted { by, claim: None }),
             stop(StopCause::TimeLimit),
             stop(StopCause::Yield),
             Move::Start { ask: by, placement, after: vec![allocation()] },
@@ -147,8 +148,29 @@ fn events() -> Vec<Event> {
         Fact::Accepted(Input::NodeJoined(NodeSpec { host, ..node.clone() })),
         Fact::Accepted(Input::Submit(Arc::new(JobSpec::gang("near", 1, near)))),
     ];
+    let rank = |qos, priority| (qos, priority);
+    let claims = [
+        Claim::Guarantee { used: 1500, guarantee: 4000 },
+        Claim::BestEffort,
+        Claim::Priority { claimant: rank(Qos::Guaranteed, -1), victim: rank(Qos::Standard, 9) },
+        Claim::Order,
+    ];
+    let moves = claims.map(|claim| stop(StopCause::Preempted { by, claim: Some(claim) })).into();
+    let preempting = Fact::Planned(Plan { moves, ..Plan::default() });
     let facts = inputs.into_iter().map(Fact::Accepted).chain([Fact::Planned(plan)]).chain(later);
-    (1_700_000_000_000_000_000..).zip(facts).map(|(at, fact)| Event { at: Time(at), fact }).collect()
+    let user = |uid, name: Option<&str>| User { uid, name: name.map(Into::into) };
+    let address: Arc<str> = "127.0.0.1:4711".into();
+    let actors = [
+        Actor::Socket(user(1000, Some("ada"))),
+        Actor::Tcp { address: address.clone(), user: Some(user(7, None)) },
+        Actor::Tcp { address, user: None },
+        Actor::World("local".into()),
+        Actor::Scheduler,
+    ];
+    let caused = actors.map(|actor| (Fact::Accepted(Input::Pause(JobId(7))), Some(actor)));
+    let facts = facts.chain([preempting]).map(|fact| (fact, None)).chain(caused);
+    let stamped = (1_700_000_000_000_000_000..).zip(facts);
+    stamped.map(|(at, (fact, actor))| Event { at: Time(at), fact, actor }).collect()
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn say(journal: &mut Journal, scheduler: &mut Scheduler, inputs: Vec<Input>) {
     }
     let plan = scheduler.plan(scheduler.view().now());
     if !plan.moves.is_empty() {
-        let event = Event { at: scheduler.view().now(), fact: Fact::Planned(plan) };
+        let event = Event::new(scheduler.view().now(), Fact::Planned(plan));
         scheduler.apply(&event);
         batch.events.push(event);
     }

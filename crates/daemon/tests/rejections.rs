@@ -66,14 +66,18 @@ fn rejected_plans_are_counted_and_the_last_few_kept() {
         (Arc::new(Meters::default()), Arc::new(Feed::new(journal.last(), Default::default())));
     let clock = consort_daemon::clock::Clock::start(Time::ZERO);
     let replica = Replica::start(scheduler.clone(), clock).expect("a thread");
-    let (world, counts) = (Nowhere, meters.clone());
+    let (world, world_name, counts) = (Nowhere, "nowhere".into(), meters.clone());
+    let (meters, replayed) = (counts.clone(), 0);
     let parts =
-        Parts { scheduler, clock, world, journal, letters, feed, meters: counts, replica, replayed: 0 };
+        Parts { scheduler, clock, world, journal, letters, feed, meters, replica, world_name, replayed };
+    let meters = counts;
     let running = std::thread::spawn(move || Run::new(parts).run().map(drop));
     for _ in 0..20 {
         let (answer, accepted) = oneshot::channel();
         let job = Input::Submit(Arc::new(JobSpec::gang("j", 2, Shape::any())));
-        mailbox.send(Letter::Input { input: job, work: None, answer }).expect("room");
+        mailbox
+            .send(Letter::Input { input: job, work: None, actor: Actor::Scheduler, answer })
+            .expect("room");
         accepted.blocking_recv().expect("it is answered").expect("it is accepted");
     }
     mailbox.send(Letter::Stop).expect("room");

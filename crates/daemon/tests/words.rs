@@ -16,7 +16,7 @@ fn say(scheduler: &mut Scheduler, input: Input) -> Event {
 
 fn plan(scheduler: &mut Scheduler) {
     let plan = scheduler.plan(Time::ZERO);
-    scheduler.apply(&Event { at: Time::ZERO, fact: Fact::Planned(plan) });
+    scheduler.apply(&Event::new(Time::ZERO, Fact::Planned(plan)));
 }
 
 /// One job, started on the only node.
@@ -53,10 +53,10 @@ fn of_what_was_stopped_and_waits_again() {
     let mut scheduler = house();
     say(&mut scheduler, Input::Drain(NodeId(0)));
     let event = say(&mut scheduler, over(Outcome::Stopped, "node n3 is down"));
-    assert_eq!(
-        telling::line(9, &event, None, &Default::default()).text,
-        "job 1 stopped, attempt 1: node n3 is down"
-    );
+    let told = telling::line(9, &event, None, &Directory::default());
+    assert_eq!(told.text, "attempt 1 of job 1 stopped: node n3 is down");
+    assert_eq!((told.kind.as_str(), told.job, told.numbers["attempt"]), ("ended", Some(1), 1));
+    assert_eq!(told.cause.as_deref(), Some("stopped: node n3 is down"));
     let reason = "needs 1 device, 0 free, 1 on nodes that take no new work; its last attempt was stopped: node n3 is down";
     let (rows, _) = rows::living(&scheduler.reading(), Time::ZERO, &silent, &rows::Wanted::default(), 9);
     assert_eq!(rows[0].reason, reason);

@@ -77,7 +77,7 @@ impl Scheduler {
                 self.accept_end(*allocation, |phase| phase != Phase::Planned, "in the world")?
             }
         }
-        Ok(Event { at: now.max(self.state.now), fact: Fact::Accepted(input) })
+        Ok(Event::new(now.max(self.state.now), Fact::Accepted(input)))
     }
 
     fn living(&self, id: JobId) -> Result<&Job, Refusal> {

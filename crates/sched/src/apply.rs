@@ -7,6 +7,7 @@
 mod allocations;
 mod jobs;
 mod nodes;
+mod story;
 
 use crate::free::Free;
 use crate::scheduler::Scheduler;

@@ -7,6 +7,7 @@ pub(crate) mod room;
 mod spare;
 
 use crate::free::Free;
+use crate::holders::Holders;
 use crate::lines::{Group, Lines};
 use crate::state::State;
 use crate::state::jobs::{AskState, Phase};
@@ -32,6 +33,8 @@ pub struct Draft<'a> {
     /// Whether an ask finds room only on kinds of which its tenant was promised what the ask needs.
     pub(crate) within_guarantees: bool,
     pub(crate) watch: Option<AskId>,
+    /// Who holds what; given to those who explain.
+    pub(crate) holders: Option<&'a mut Holders>,
     noted: Option<Reason>,
 }
 
@@ -86,6 +89,7 @@ impl<'a> Draft<'a> {
             log: vec![],
             within_guarantees: false,
             watch,
+            holders: None,
             noted: None,
         }
     }
@@ -195,15 +199,25 @@ impl<'a> Draft<'a> {
     /// The same, to be asked of very many devices.
     pub(crate) fn usable_by(&self, ask: &AskView<'a>) -> impl Fn(DeviceId) -> bool + use<'a> {
         let (cluster, class) = (&self.state.cluster, ask.class());
-        let has_kind = |kind| {
-            class.shapes().any(|shape| shape.suits(cluster, kind) && shape.kinds(cluster).any(|k| k == kind))
-        };
-        let kinds: Vec<bool> = cluster.kind_ids().map(has_kind).collect();
-        let is_picky = class.is_featured() || class.shapes().any(|shape| shape.devices == 0);
+        let (kinds, is_picky) = (self.usable_kinds(ask), self.is_picky(ask));
         move |id| {
             kinds[cluster.device(id).kind.index()]
                 && (!is_picky || class.shapes().any(|shape| shape.could_use(cluster, id)))
         }
+    }
+
+    /// Whether it depends on more than its kind whether an ask could use a device.
+    pub(crate) fn is_picky(&self, ask: &AskView<'_>) -> bool {
+        ask.class().is_featured() || ask.class().shapes().any(|shape| shape.devices == 0)
+    }
+
+    /// By kind: whether an ask could use devices of it.
+    pub(crate) fn usable_kinds(&self, ask: &AskView<'_>) -> Vec<bool> {
+        let (cluster, class) = (&self.state.cluster, ask.class());
+        let has_kind = |kind| {
+            class.shapes().any(|shape| shape.suits(cluster, kind) && shape.kinds(cluster).any(|k| k == kind))
+        };
+        cluster.kind_ids().map(has_kind).collect()
     }
 
     /// Whether enough whole devices are free on nodes that would do, were they in the right place: for each role, on some

@@ -4,45 +4,51 @@
 //! answer. So an explanation cannot disagree with the decision. Like planning, explaining changes no decision: the swarm
 //! compares plans with and without it.
 
-use crate::belief::length;
+mod remedy;
+mod room;
+
+pub use remedy::Remedy;
+pub(crate) use room::{ceiling, host_words, memory_words, no_room};
+
 use crate::check::domain;
 use crate::class::Class;
-use crate::draft::{Draft, room};
+use crate::draft::Draft;
 use crate::free::Free;
+use crate::holders::Holders;
 use crate::lines::Lines;
 use crate::policy::Policy;
 use crate::scheduler::Scheduler;
 use crate::state::State;
 use crate::state::cluster::Cluster;
 use crate::state::jobs::{AskState, Job, Last, Phase, said};
-use crate::view::{AskView, Doing, View};
+use crate::view::View;
 use consort_types::*;
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// A scheduler for reading: what it knows, and why. Made by [`Scheduler::reading`].
 ///
 /// Keeps the sorted queues from one question to the next, so that a question costs what a plan costs that starts nothing.
 pub struct Reading<'a> {
     state: &'a State,
-    policy: &'a dyn Policy,
+    policy: &'a Arc<dyn Policy>,
     capabilities: Capabilities,
-    caches: RefCell<(&'a mut Free, &'a mut Lines)>,
+    caches: RefCell<(&'a mut Free, &'a mut Lines, &'a mut Holders)>,
 }
 
 impl Scheduler {
     /// The same as [`Reading::explain`], on copies of the caches. For a single question.
     pub fn explain(&self, now: Time, id: JobId) -> Option<Explanation> {
-        let (mut free, mut lines) = (self.free.clone(), self.lines.clone());
-        let caches = RefCell::new((&mut free, &mut lines));
+        let (mut free, mut lines, mut holders) = (self.free.clone(), self.lines.clone(), Holders::default());
+        let caches = RefCell::new((&mut free, &mut lines, &mut holders));
         let capabilities = self.capabilities;
-        Reading { state: &self.state, policy: &*self.policy, capabilities, caches }.explain(now, id)
+        Reading { state: &self.state, policy: &self.policy, capabilities, caches }.explain(now, id)
     }
 
     /// For those who ask more than one question.
     pub fn reading(&mut self) -> Reading<'_> {
-        let caches = RefCell::new((&mut self.free, &mut self.lines));
-        Reading { state: &self.state, policy: &*self.policy, capabilities: self.capabilities, caches }
+        let caches = RefCell::new((&mut self.free, &mut self.lines, &mut self.holders));
+        Reading { state: &self.state, policy: &self.policy, capabilities: self.capabilities, caches }
     }
 }
 
@@ -116,8 +122,9 @@ impl<'a> Reading<'a> {
     }
 
     fn ask_the_policy(&self, now: Time, id: AskId) -> Reason {
-        let (free, lines) = &mut *self.caches.borrow_mut();
+        let (free, lines, holders) = &mut *self.caches.borrow_mut();
         let mut draft = Draft::new(self.state, free, lines, self.capabilities, now, Some(id));
+        draft.holders = Some(holders);
         self.policy.fill(&mut draft);
         let starts = draft.starts(id);
         let (_, noted) = draft.finish();
@@ -168,201 +175,6 @@ pub(crate) fn world_words(last: &Last) -> Option<String> {
     }
 }
 
-/// Whether no choice of kinds for the roles keeps the tenant below its ceilings, were there room for all; then the first
-/// kind that is closed is the reason.
-pub(crate) fn ceiling(draft: &Draft<'_>, ask: &AskView<'_>) -> Option<Reason> {
-    let view = draft.view();
-    let mut closed = None;
-    let mut over = |kind: KindId, needs: u64| {
-        let in_use = draft.standing(ask.tenant(), kind);
-        let ceiling = view.account(ask.tenant(), kind).ceiling.filter(|&ceiling| in_use + needs > ceiling);
-        if let Some(ceiling) = ceiling {
-            closed.get_or_insert((kind, ceiling, in_use, needs));
-        }
-        ceiling.is_some()
-    };
-    let roles = draft.needs_by_role(ask);
-    if some_choice_is_open(&roles, &mut BTreeMap::new(), &mut over, &mut room::TRIES.clone()) {
-        return None;
-    }
-    closed.map(|(kind, ceiling, in_use, needs)| Reason::Ceiling {
-        tenant: ask.spec().tenant.clone(),
-        kind: kind_name(&view, kind),
-        ceiling: (ceiling / 1000) as u32,
-        in_use,
-        needs,
-    })
-}
-
-/// Whether the roles can choose kinds such that none is over, given what is `taken` of each. Counts its tries; when they
-/// run out the answer is yes, because then nobody has found a ceiling in the way.
-fn some_choice_is_open(
-    roles: &[Vec<(KindId, u64)>],
-    taken: &mut BTreeMap<KindId, u64>,
-    over: &mut impl FnMut(KindId, u64) -> bool,
-    tries: &mut u32,
-) -> bool {
-    let Some((options, rest)) = roles.split_first() else { return true };
-    for &(kind, needs) in options {
-        if *tries == 0 {
-            return true;
-        }
-        *tries -= 1;
-        let before = taken.get(&kind).copied().unwrap_or(0);
-        if over(kind, before + needs) {
-            continue;
-        }
-        taken.insert(kind, before + needs);
-        let is_open = some_choice_is_open(rest, taken, over, tries);
-        taken.insert(kind, before);
-        if is_open {
-            return true;
-        }
-    }
-    false
-}
-
-/// What the other roles take of a kind because they accept no other.
-fn unavoidable(roles: &[Vec<(KindId, u64)>], but: usize, kind: KindId) -> u64 {
-    let others = roles.iter().enumerate().filter(|&(role, _)| role != but);
-    let only = |options: &Vec<(KindId, u64)>| match options[..] {
-        [(only, needs)] if only == kind => needs,
-        _ => 0,
-    };
-    others.map(|(_, options)| only(options)).sum()
-}
-
-fn kind_name(view: &View<'_>, kind: KindId) -> String {
-    view.kinds().find(|(id, _)| *id == kind).map_or(String::new(), |(_, spec)| spec.name.clone())
-}
-
-/// What is missing, and who has it.
-pub(crate) fn no_room<'a>(draft: &Draft<'a>, ask: &AskView<'a>) -> Reason {
-    let (view, roles) = (draft.view(), draft.needs_by_role(ask));
-    let kinds: BTreeSet<KindId> = roles.iter().flatten().map(|need| need.0).collect();
-    let enough = draft.has_enough(ask, |role, kind| unavoidable(&roles, role, kind));
-    let hosted = ask.class().shapes().any(|shape| !shape.host.is_none());
-    let mut ranks = holders(&view, draft, ask, hosted && enough);
-    ranks.sort_by_key(|&(until, id, _)| (until.is_none(), until, id));
-    let told = ranks.iter().take(TOLD).filter_map(|&(until, id, devices)| {
-        Some(Holder { name: view.ask(id)?.spec().name.clone(), devices, until })
-    });
-    let holders: Vec<Holder> = told.collect();
-    let others = (ranks.len() - holders.len()) as u32;
-    let stage = &ask.spec().stages[usize::from(ask.id().stage)];
-    let (closed, foreign, ill) = draft.out_of_reach(ask);
-    Reason::NoRoom {
-        needs: stage.roles.iter().map(in_words).collect::<Vec<_>>().join(" and "),
-        free: kinds.iter().map(|&kind| (kind_name(&view, kind), draft.free_for(ask, kind))).collect(),
-        closed,
-        foreign,
-        ill,
-        scattered: enough,
-        hosted,
-        holders,
-        others,
-    }
-}
-
-/// So many holders are told by name.
-const TOLD: usize = 8;
-
-/// When it ends, who, and how many devices.
-type Rank = (Option<Time>, AskId, u32);
-
-/// Everybody else who holds what an ask could use. Of very many, in a large cluster, and each is read from a place of its
-/// own: so it goes column by column, in loops so short that the machine fetches many of them at once. Where devices are
-/// not what is short, those count who hold a part of a host.
-fn holders<'a>(view: &View<'a>, draft: &Draft<'a>, ask: &AskView<'a>, of_hosts: bool) -> Vec<Rank> {
-    let usable = draft.usable_by(ask);
-    let could_use =
-        |device| if of_hosts { Some(view.kind_of(device)) == draft.pools() } else { usable(device) };
-    let others = view.granted().filter(|id| *id != ask.id());
-    let others: Vec<AskView<'a>> = others.filter_map(|id| view.ask(id)).collect();
-    let grants: Vec<(Doing, &[Grant])> = others.iter().map(|other| (other.doing(), other.grants())).collect();
-    let planned = grants.iter().filter(|(doing, _)| *doing == Doing::Planned);
-    let promised: BTreeSet<DeviceId> =
-        planned.flat_map(|(_, grants)| grants.iter()).map(|grant| grant.device).collect();
-    let is_simple = !ask.class().is_featured() && draft.pools().is_none();
-    let counts = others.iter().zip(&grants).map(|(other, &(doing, grants))| {
-        // All members of a role have devices of one kind.
-        if other.fills().len() == 1 && is_simple && doing != Doing::Releasing {
-            return if could_use(grants[0].device) { grants.len() as u32 } else { 0 };
-        }
-        // What is on its way out counts for whom it is promised to, and otherwise comes back about now.
-        let is_passed_on = |grant: &&Grant| doing == Doing::Releasing && promised.contains(&grant.device);
-        grants.iter().filter(|grant| could_use(grant.device) && !is_passed_on(grant)).count() as u32
-    });
-    let counts: Vec<u32> = counts.collect();
-    let holding = others.iter().zip(&grants).zip(&counts).filter(|(_, devices)| **devices > 0);
-    let mut ranks: Vec<Rank> = vec![];
-    for ((other, (doing, _)), &devices) in holding {
-        let leaves = *doing == Doing::Releasing;
-        let left = if leaves { Some(Span::ZERO) } else { length::time_left(view, other.id(), draft.now()) };
-        let until = left.map(|left| draft.now() + left);
-        match ranks.last_mut() {
-            // Tasks of one bag that end together are told once.
-            Some(last) if last.1.job == other.id().job && last.0 == until => last.2 += devices,
-            _ => ranks.push((until, other.id(), devices)),
-        }
-    }
-    ranks
-}
-
-/// `16 h200`, `2 x 8 h200 within nvlink`, `4 h200 with ib and nvme`, `0.5 of a t4`, `4 to 8 a100 or 8 v100`.
-fn in_words(role: &Role) -> String {
-    let count = match role.count {
-        Count { min, max } if min == max => min.to_string(),
-        Count { min, max } => format!("{min} to {max}"),
-    };
-    let shapes = role.shapes.iter().map(|shape| {
-        let any = if count == "1" && shape.devices == 1 { "device" } else { "devices" };
-        let kind = shape.kind.as_deref().unwrap_or(any);
-        let what = match (shape.devices, shape.share, count.as_str()) {
-            (0, _, "1") => "1 seat".into(),
-            (0, ..) => format!("{count} seats"),
-            (1, WHOLE, _) => format!("{count} {kind}"),
-            (1, share, "1") => format!("{} of a {kind}", f64::from(share) / f64::from(WHOLE)),
-            (1, share, _) => format!("{count} x {} of a {kind}", f64::from(share) / f64::from(WHOLE)),
-            (devices, ..) => format!("{count} x {devices} {kind}"),
-        };
-        let memory = (shape.memory_bytes > 0).then(|| memory_words(shape.memory_bytes));
-        let host = (!shape.host.is_none()).then(|| host_words(&shape.host));
-        let more: Vec<String> =
-            memory.into_iter().chain(host).chain(shape.features.iter().cloned()).collect();
-        let more = if more.is_empty() { String::new() } else { format!(" with {}", more.join(" and ")) };
-        let within = shape.within.as_ref().map(|within| format!(" within {within}")).unwrap_or_default();
-        format!("{what}{more}{within}")
-    });
-    shapes.collect::<Vec<_>>().join(" or ")
-}
-
-/// Processors and memory of a host: `2.5 cpus and 64 GiB of host memory`.
-pub(crate) fn host_words(host: &Host) -> String {
-    let cpus = match (host.cpu_milli, host.cpu_milli % 1000) {
-        (0, _) => None,
-        (1000, _) => Some("1 cpu".into()),
-        (milli, 0) => Some(format!("{} cpus", milli / 1000)),
-        (milli, _) => Some(format!("{} cpus", milli as f64 / 1000.0)),
-    };
-    let memory =
-        (host.memory_bytes > 0).then(|| format!("{} of host memory", memory_words(host.memory_bytes)));
-    cpus.into_iter().chain(memory).collect::<Vec<_>>().join(" and ")
-}
-
-/// Memory as people say it: in the largest unit of which there is one, with one decimal if it needs one.
-pub(crate) fn memory_words(bytes: u64) -> String {
-    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
-    let Some((power, unit)) = units.into_iter().find(|(power, _)| bytes >> power > 0) else {
-        return format!("{bytes} bytes");
-    };
-    let tenths = (u128::from(bytes) * 10).div_ceil(1 << power);
-    match (tenths / 10, tenths % 10) {
-        (whole, 0) => format!("{whole} {unit}"),
-        (whole, tenth) => format!("{whole}.{tenth} {unit}"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use crate::{Scheduler, stock};
@@ -397,7 +209,7 @@ mod tests {
             say(&mut scheduler, Input::Submit(Arc::new(spec)));
         }
         let plan = scheduler.plan(Time::ZERO);
-        scheduler.apply(&Event { at: Time::ZERO, fact: Fact::Planned(plan) });
+        scheduler.apply(&Event::new(Time::ZERO, Fact::Planned(plan)));
         assert_eq!(reason(&scheduler, 0), "is starting");
         assert_eq!(reason(&scheduler, 1), "tenant red may use 1 a, uses 1, needs 1 more");
         assert_eq!(reason(&scheduler, 2), "needs 2 a, 1 free, 1 held by one");

@@ -14,7 +14,7 @@
 //! | [`view`] | its read-only face |
 //! | [`belief`] | what we have learned from observations |
 //! | `class` | requests with names resolved; jobs that ask for the same share one |
-//! | [`free`], `lines` | indexes derived from the state; dropping them changes no decision |
+//! | [`free`], `lines`, `holders` | indexes derived from the state; dropping them changes no decision |
 //! | [`draft`], [`check`] | try things; judge the result, written apart so that one error cannot fool both |
 //! | [`policy`] | the seam, the kit of order, size, place and reclaim, and the stock policies |
 //! | `saved` | the state, written down and brought back |
@@ -34,6 +34,7 @@ pub mod draft;
 mod explain;
 pub mod free;
 mod held;
+mod holders;
 mod lines;
 mod node_set;
 mod notes;
@@ -47,7 +48,7 @@ pub mod view;
 
 pub use class::{Class, ClassId};
 pub use draft::{Denied, Draft};
-pub use explain::Reading;
+pub use explain::{Reading, Remedy};
 pub use held::Held;
 pub use policy::{Pipeline, Policy, stock};
 pub use rollout::{Rollout, Watch};

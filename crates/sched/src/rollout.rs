@@ -146,7 +146,7 @@ impl<W: World> Rollout<W> {
         if !plan.is_empty() {
             self.events += 1;
             let at = now.max(self.scheduler.view().now());
-            self.commit(Event { at, fact: Fact::Planned(plan) }, watch);
+            self.commit(Event::new(at, Fact::Planned(plan)), watch);
             self.tell(now);
         }
         takes_back

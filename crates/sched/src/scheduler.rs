@@ -1,6 +1,7 @@
 //! The scheduler: a state, what is derived from it, and a policy. The four verbs are in files of their own.
 
 use crate::free::Free;
+use crate::holders::Holders;
 use crate::lines::Lines;
 use crate::policy::Policy;
 use crate::state::State;
@@ -20,6 +21,7 @@ pub struct Scheduler {
     // Derived from the state; dropping it changes no decision.
     pub(crate) free: Free,
     pub(crate) lines: Lines,
+    pub(crate) holders: Holders,
     // Outboxes, emptied by whoever owns the loop.
     pub(crate) changed: Vec<AllocationId>,
     pub(crate) ended: Vec<Ended>,
@@ -57,6 +59,8 @@ pub struct Ended {
     pub preemptions: u32,
     /// Times one of its asks was granted devices.
     pub attempts: u32,
+    /// What happened to it lately.
+    pub story: Story,
 }
 
 impl Scheduler {
@@ -68,6 +72,7 @@ impl Scheduler {
             capabilities,
             free: Free::default(),
             lines: Lines::default(),
+            holders: Holders::default(),
             changed: vec![],
             ended: vec![],
             stirred: true,
@@ -112,6 +117,7 @@ impl Scheduler {
     /// Forgets everything that is derived, as after a restart. Decisions must not change (a test compares them).
     pub fn drop_caches(&mut self) {
         self.lines = Lines::default();
+        self.holders = Holders::default();
         self.free = Free::of(&self.state.cluster);
     }
 

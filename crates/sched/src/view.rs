@@ -307,6 +307,11 @@ impl<'a> JobView<'a> {
         self.job.ending.as_ref()
     }
 
+    /// What happened to it lately.
+    pub fn story(&self) -> &'a Story {
+        &self.job.story
+    }
+
     /// Jobs that must end first.
     pub fn after(&self) -> impl Iterator<Item = JobId> + use<'a> {
         self.job.after.iter().map(|dependency| dependency.job)
@@ -400,6 +405,11 @@ impl<'a> AskView<'a> {
     /// Times a plan took back what it had.
     pub fn preemptions(&self) -> u32 {
         self.ask.preemptions
+    }
+
+    /// Attempts that failed by themselves.
+    pub fn failures(&self) -> u32 {
+        self.ask.failures
     }
 
     /// Times it ran, was interrupted, and has to run again.

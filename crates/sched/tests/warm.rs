@@ -27,8 +27,8 @@ impl Dice {
 struct Never;
 
 impl Reclaim for Never {
-    fn may_take(&self, _: &Draft<'_>, _: (AskId, Key), _: (AskId, Key)) -> bool {
-        false
+    fn may_take(&self, _: &Draft<'_>, _: (AskId, Key), _: (AskId, Key)) -> Option<Claim> {
+        None
     }
 }
 
@@ -202,8 +202,14 @@ fn play(seed: u64) -> (usize, usize) {
         let moves = plain.plan(now).moves;
         assert_eq!(plan.moves, moves, "seed {seed}, step {step_number}: memory gives another plan");
         assert!(warm.indexes_are_true() && warm.take_rejections().is_empty(), "seed {seed}");
+        let waiting: Vec<JobId> = warm.view().waiting().map(|ask| ask.job).collect();
+        if !waiting.is_empty() {
+            let job = *dice.one_of(&waiting);
+            let told = warm.reading().explain(now, job);
+            assert_eq!(told, cold.explain(now, job), "seed {seed}, step {step_number}: another explanation");
+        }
         starts += plan.moves.len();
-        let event = Event { at: now, fact: Fact::Planned(plan) };
+        let event = Event::new(now, Fact::Planned(plan));
         for scheduler in [&mut warm, &mut plain] {
             scheduler.apply(&event);
             for desired in scheduler.take_desires() {

@@ -4,6 +4,7 @@
 //! either a refusal or an [`Event`]: the same claim, stamped, now a fact. Facts and committed plans are all that
 //! the journal holds.
 
+use crate::actor::Actor;
 use crate::cluster::{KindSpec, NodeSpec, Settings};
 use crate::id::{AllocationId, JobId, NodeId};
 use crate::job::JobSpec;
@@ -12,15 +13,34 @@ use crate::tenant::{QueueSpec, TenantSpec};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 /// A fact, stamped. Never edited.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     /// Never earlier than the event before it.
     pub at: Time,
     /// What happened.
     pub fact: Fact,
+    /// Who caused it. Stamped by whoever keeps a journal; absent in simulations, and in journals of versions before 0.2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actor: Option<Actor>,
+}
+
+impl Event {
+    /// A fact that nobody is known to have caused.
+    pub fn new(at: Time, fact: Fact) -> Self {
+        Self { at, fact, actor: None }
+    }
+}
+
+/// Without the actor: the state and its hash follow from what happened, whoever caused it.
+impl Hash for Event {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.at.hash(state);
+        self.fact.hash(state);
+    }
 }
 
 /// Something that changed the state.

@@ -13,6 +13,9 @@
 //! | [`tenant`] | tenants, quotas, queues |
 //! | [`plan`] | what a policy may ask for: moves, placements, grants |
 //! | [`input`] | what arrives, and what it becomes once believed: events |
+//! | [`actor`] | who caused an event, and from where |
+//! | [`story`] | what happened to one job, its last few entries |
+//! | [`narrate`] | events as sentences and as fields, with the names of [`directory`] |
 //! | [`reason`] | why something is not running now (nothing is wrong) |
 //! | [`refusal`] | why we will not do what was asked (something is wrong with the request) |
 //! | [`work`] | what a job runs; only worlds look inside |
@@ -20,28 +23,35 @@
 //! | [`file`] | what people write: job files, batch scripts, and how values are read |
 //! | [`digest`] | a hash that is the same on every machine |
 
+pub mod actor;
 pub mod cluster;
 pub mod digest;
+pub mod directory;
 pub mod file;
 pub mod id;
 pub mod input;
 pub mod job;
+pub mod narrate;
 pub mod plan;
 pub mod reason;
 pub mod refusal;
+pub mod story;
 pub mod tenant;
 pub mod time;
 pub mod work;
 pub mod world;
 
+pub use actor::Actor;
 pub use cluster::{CPU, DeviceGroup, Host, KindSpec, LevelSpec, NodeSpec, Settings};
 pub use digest::Digest;
+pub use directory::Directory;
 pub use id::{AllocationId, AskId, DeviceId, JobId, KindId, NodeId, QueueId, TenantId};
 pub use input::{Cause, Event, Fact, Illness, Input, Outcome};
 pub use job::{Condition, Count, Dependency, Form, JobSpec, Qos, Role, Shape, StageSpec, WHOLE};
-pub use plan::{Fill, Grant, Move, Placement, Plan, Slot, StopCause};
+pub use plan::{Claim, Fill, Grant, Move, Placement, Plan, Slot, StopCause};
 pub use reason::{Explanation, Holder, Reason};
 pub use refusal::{Refusal, Rule};
+pub use story::{Entry as StoryEntry, Happened, Story};
 pub use tenant::{QueueSpec, Quota, TenantSpec};
 pub use time::{Span, Time, Total};
 pub use work::{Command, Grace, Limits, Output, StageWork, Work, Works};

@@ -4,6 +4,7 @@
 //! intentions, so that applying it needs no policy.
 
 use crate::id::{AllocationId, AskId, DeviceId, NodeId};
+use crate::job::Qos;
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 
@@ -72,11 +73,38 @@ pub enum StopCause {
     Preempted {
         /// Who needs them.
         by: AskId,
+        /// By which rule. Absent in journals of versions before 0.2.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        claim: Option<Claim>,
     },
     /// One attempt ran longer than its time limit; the job has failed.
     TimeLimit,
     /// The policy wants it to give way for now, on nobody's account; it goes back to its queue.
     Yield,
+}
+
+/// The rule by which one ask may preempt another, with the figures that decided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Claim {
+    /// The tenant of the claimant was below its guarantee. In thousandths of a device of the kind that was short.
+    Guarantee {
+        /// What the tenant had.
+        used: u64,
+        /// What it is guaranteed.
+        guarantee: u64,
+    },
+    /// The preempted job was best effort.
+    BestEffort,
+    /// The claimant has a higher priority, or a firmer quality of service at any priority.
+    Priority {
+        /// Of the claimant.
+        claimant: (Qos, i32),
+        /// Of the preempted job.
+        victim: (Qos, i32),
+    },
+    /// The claimant comes first in the order of the policy.
+    Order,
 }
 
 /// Devices for one ask.

@@ -102,9 +102,11 @@ pub enum Reason {
     NotReached,
 }
 
-/// Somebody who holds devices that would do.
+/// A job that holds devices which would do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holder {
+    /// The job.
+    pub job: JobId,
     /// Its name.
     pub name: String,
     /// How many.
@@ -120,7 +122,7 @@ impl fmt::Display for Reason {
 }
 
 impl Reason {
-    /// The same for people whose clock shows `now`: times are told as the span until then.
+    /// The same for people whose clock shows `now`: times are told as the span until then, and jobs with their ids.
     pub fn told(&self, now: Time) -> impl fmt::Display + '_ {
         Told { reason: self, now }
     }
@@ -156,7 +158,9 @@ impl Reason {
                 Devices(*in_use),
                 Devices(*needs)
             ),
-            Reason::Behind { name, queue, .. } => write!(f, "is behind {name} in queue {queue}"),
+            Reason::Behind { head, name, queue } => {
+                write!(f, "is behind {} in queue {queue}", called(head.job, name, now))
+            }
             Reason::NoRoom { needs, free, closed, foreign, ill, scattered, hosted, holders, others } => {
                 write!(f, "needs {needs}, ")?;
                 match free.as_slice() {
@@ -173,9 +177,10 @@ impl Reason {
                     (true, true) => f.write_str(" but not together with the rest")?,
                 }
                 for holder in holders.iter().take(3) {
+                    let name = called(holder.job, &holder.name, now);
                     match *scattered && *hosted {
-                        true => write!(f, ", host shared with {}", holder.name)?,
-                        false => write!(f, ", {} held by {}", holder.devices, holder.name)?,
+                        true => write!(f, ", host shared with {name}")?,
+                        false => write!(f, ", {} held by {name}", holder.devices)?,
                     }
                     match (holder.until, now) {
                         (None, _) => {}
@@ -190,10 +195,10 @@ impl Reason {
                     more => write!(f, ", and more by {more} others")?,
                 }
                 if *foreign > 0 {
-                    write!(f, ", {foreign} in use by somebody else")?;
+                    write!(f, ", {foreign} in use by others")?;
                 }
                 if *ill > 0 {
-                    write!(f, ", {ill} ill")?;
+                    write!(f, ", {ill} unhealthy")?;
                 }
                 if *closed > 0 {
                     write!(f, ", {closed} on nodes that take no new work")?;
@@ -204,6 +209,11 @@ impl Reason {
             Reason::NotReached => f.write_str("has not been considered yet"),
         }
     }
+}
+
+/// A job as people find it again; in a story, where names are unique, the name alone.
+fn called(job: JobId, name: &str, now: Option<Time>) -> String {
+    now.map_or_else(|| name.into(), |_| format!("job {job} ({name})"))
 }
 
 struct Told<'a> {
@@ -228,7 +238,7 @@ fn left(until: Time, now: Time) -> Span {
 }
 
 /// Thousandths of a device, shown as people count devices.
-struct Devices(u64);
+pub(crate) struct Devices(pub u64);
 
 impl fmt::Display for Devices {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

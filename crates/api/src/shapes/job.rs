@@ -137,6 +137,29 @@ pub struct JobDetail {
     pub asks: Vec<Ask>,
     /// Files that hold its output.
     pub logs: Vec<String>,
+    /// What happened to it lately, the oldest first.
+    #[serde(default)]
+    pub story: Vec<StoryLine>,
+}
+
+/// One thing that happened to a job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StoryLine {
+    /// When.
+    pub at: Moment,
+    /// What kind of thing: preempted, failed, interrupted, start-refused, node-lost, device-unhealthy, started, paused,
+    /// resumed. New kinds may come.
+    pub kind: String,
+    /// Which part of the job, as `17`, `17.1` or `17.1[3]`.
+    pub ask: String,
+    /// Which attempt; 0 if it happened to the job as a whole.
+    pub attempt: u32,
+    /// The job for which it was preempted.
+    pub by: Option<u64>,
+    /// The node that was lost or has the unhealthy device.
+    pub node: Option<String>,
+    /// In words.
+    pub text: String,
 }
 
 /// One part of a job that is granted or refused as a whole.
@@ -175,6 +198,12 @@ pub struct Explanation {
     pub sentences: Vec<String>,
     /// One entry for each group of asks in the same position.
     pub asks: Vec<AskReason>,
+    /// What would let it start now, a sentence each; tried, not guessed.
+    #[serde(default)]
+    pub remedies: Vec<String>,
+    /// What happened to it lately, the oldest first.
+    #[serde(default)]
+    pub story: Vec<StoryLine>,
 }
 
 /// Why one part of a job is where it is.

@@ -3,6 +3,7 @@
 use crate::moment::Moment;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// How the server is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -89,6 +90,57 @@ pub struct EventLine {
     pub job: Option<u64>,
     /// In words.
     pub text: String,
+    /// The tenant it is about, if it is about one.
+    #[serde(default)]
+    pub tenant: Option<String>,
+    /// The node it is about, if it is about one.
+    #[serde(default)]
+    pub node: Option<String>,
+    /// Why it happened, as far as the event says: how an attempt ended, why a start was refused.
+    #[serde(default)]
+    pub cause: Option<String>,
+    /// Figures by name: `attempt`, `exit_code`, `devices`, `starts`, `stops` and so on.
+    #[serde(default)]
+    pub numbers: BTreeMap<String, i64>,
+    /// What a plan changes, the first hundred changes; `numbers` counts all.
+    #[serde(default)]
+    pub changes: Vec<EventChange>,
+    /// Who caused it; absent in events of versions before 0.2.
+    #[serde(default)]
+    pub actor: Option<EventActor>,
+}
+
+/// One change of a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EventChange {
+    /// `start`, `promise` (a start on devices that others still hold), `stop` or `fence`.
+    pub kind: String,
+    /// The job that is started or stopped.
+    pub job: Option<u64>,
+    /// Which part of it, as `17`, `17.1` or `17.1[3]`.
+    pub ask: Option<String>,
+    /// Whose it is.
+    pub tenant: Option<String>,
+    /// The nodes on which it starts, or the node that is fenced.
+    pub nodes: Vec<String>,
+    /// Devices that are granted.
+    pub devices: u32,
+    /// Why it is stopped: the rule by which it is preempted (`guarantee`, `priority`, `best-effort`, `order`),
+    /// `time-limit` or `yield`.
+    pub cause: Option<String>,
+    /// The job for which it is preempted.
+    pub by: Option<u64>,
+    /// In words.
+    pub text: String,
+}
+
+/// Who caused an event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EventActor {
+    /// A user, `token` for a client whose user is unknown, a world, or `scheduler`.
+    pub who: String,
+    /// `socket`, a TCP address, `world` or `scheduler`.
+    pub from: String,
 }
 
 /// How the server is asked to go.

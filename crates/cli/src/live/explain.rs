@@ -1,6 +1,7 @@
 //! `consort explain`: why a job is where it is.
 
 use super::server::{Server, job_id};
+use super::wording;
 use crate::failure::{Failure, one_line};
 use crate::screen::{Screen, print, print_json};
 use crate::table::Table;
@@ -49,6 +50,18 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             asks.iter().map(|(ask, reason)| (ask.as_str(), reason.clone())).collect();
         text += "\n";
         text += &Table::pairs(["part", "reason"], screen.width, &pairs).show(&screen);
+    }
+    if !explanation.remedies.is_empty() {
+        text += "\n";
+        text += &screen.bold("What would help now:");
+        text.push('\n');
+        for remedy in &explanation.remedies {
+            text += &screen.prose(&one_line(remedy));
+        }
+    }
+    if !explanation.story.is_empty() {
+        text += "\n";
+        text += &wording::story(&explanation.story, &screen);
     }
     print(&text)
 }

@@ -45,6 +45,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         text += "\n";
         text += &asks(&detail.asks).show(&screen);
     }
+    if !detail.story.is_empty() {
+        text += "\n";
+        text += &wording::story(&detail.story, &screen);
+    }
     if detail.asks.len() > SHOWN {
         let rest = detail.asks.len() - SHOWN;
         text += &screen.dim(&screen.prose(&format!("And {rest} more; --json has them all.")));

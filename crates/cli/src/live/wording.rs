@@ -2,8 +2,10 @@
 
 use crate::failure::one_line;
 use crate::numbers::duration;
+use crate::screen::Screen;
+use crate::table::Table;
 use consort_api::Moment;
-use consort_api::shapes::{Job, State};
+use consort_api::shapes::{Job, State, StoryLine};
 use consort_types::Time;
 use std::time::SystemTime;
 
@@ -28,6 +30,15 @@ pub fn instant(moment: Moment, now: Time) -> String {
         true => format!("{date} {time} UTC (in {})", duration(apart)),
         false => format!("{date} {time} UTC ({} ago)", duration(-apart)),
     }
+}
+
+/// What happened to a job, a line each, under a title.
+pub fn story(story: &[StoryLine], screen: &Screen) -> String {
+    let now = now();
+    let lines: Vec<(String, String)> =
+        story.iter().map(|line| (instant(line.at, now), one_line(&line.text))).collect();
+    let pairs: Vec<(&str, String)> = lines.iter().map(|(at, text)| (at.as_str(), text.clone())).collect();
+    Table::pairs(["when", "what happened"], screen.width, &pairs).show(screen)
 }
 
 /// How long a job has been running, or ran; what it waited for so long if it never did.

@@ -55,6 +55,21 @@ fn the_whole_story() {
     });
     let reason = house.said(&["explain", &moved.to_string()]);
     assert!(reason.contains("needs 1 device") || reason.contains("0 free"), "{reason}");
+    // The job that gave way is told for whom and by which rule, and so is whoever follows.
+    let told = shown(&house, moved)["story"][0].clone();
+    assert_eq!((&told["kind"], &told["by"]), (&json!("preempted"), &json!(urgent)), "{told}");
+    let text = told["text"].as_str().expect("a sentence");
+    assert!(text.contains(&format!("was preempted for job {urgent} (urgent, tenant red): ")), "{text}");
+    assert!(reason.contains("was preempted for"), "{reason}");
+    let events = house.json(&["events", "--json"]);
+    let events = events.as_array().expect("a list");
+    let stop = events.iter().flat_map(|event| event["changes"].as_array().expect("a list"));
+    let stop = stop.filter(|change| change["kind"] == "stop").last().expect("it was preempted");
+    assert_eq!((&stop["job"], &stop["by"]), (&json!(moved), &json!(urgent)), "{stop}");
+    for (kind, from) in [("submitted", "socket"), ("planned", "scheduler"), ("started", "world")] {
+        let event = events.iter().find(|event| event["kind"] == kind).expect("it happened");
+        assert_eq!(event["actor"]["from"], from, "{event}");
+    }
     let kept = if moved == low { other } else { low };
     assert_eq!(shown(&house, kept)["state"], "running");
     // Higher priority goes first when there is room again.
@@ -80,7 +95,7 @@ fn the_whole_story() {
     let node = house.json(&["nodes", "--json"])[0]["name"].as_str().expect("a name").to_string();
     let said = house.said(&["events"]);
     let ill = said.lines().find(|line| line.contains("device-health")).expect("it happened");
-    assert!(ill.contains(&format!("of node {node} are ill: device {position} ")), "{ill}");
+    assert!(ill.contains(&format!("unhealthy in node {node}: device {position} ")), "{ill}");
     let metrics = house.client().expect("it is up").metrics().expect("figures");
     let label = format!("consort_device_power_watts{{node=\"{node}\",device=\"");
     assert!(metrics.contains(&label), "{metrics}");

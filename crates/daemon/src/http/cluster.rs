@@ -1,13 +1,13 @@
 //! Nodes, devices, queues, tenants.
 
-use super::parts::{Named, Whole};
+use super::parts::{Named, Sender, Whole};
 use super::{Desk, Trouble};
 use crate::rows;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
 use consort_api::shapes::{Device, Node, Queue, QueueChange, Tenant, TenantChange};
-use consort_types::{Input, NodeId, QueueSpec, Quota, TenantSpec};
+use consort_types::{Actor, Input, NodeId, QueueSpec, Quota, TenantSpec};
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
@@ -38,24 +38,32 @@ pub(super) async fn tenants(State(desk): State<Arc<Desk>>) -> Answer<Vec<Tenant>
     desk.look(|reading, _| rows::tenants(reading)).await.map(Json)
 }
 
-async fn tend(desk: Arc<Desk>, name: String, input: fn(NodeId) -> Input) -> Answer<Node> {
+async fn tend(desk: Arc<Desk>, actor: Actor, name: String, input: fn(NodeId) -> Input) -> Answer<Node> {
     let wanted = name.clone();
     let found = desk.look(move |reading, _| reading.view().node(&wanted)).await?;
     let id = found.ok_or_else(|| {
         Trouble::not_there(format!("there is no node {name}; `consort nodes` lists those there are"))
     })?;
-    desk.put(input(id), None).await?;
+    desk.put(actor, input(id), None).await?;
     let nodes = desk.look(|reading, _| rows::nodes(reading)).await?;
     let node = nodes.into_iter().find(|node| node.name == name);
     node.map(Json).ok_or_else(Trouble::busy)
 }
 
-pub(super) async fn drain(State(desk): State<Arc<Desk>>, Named(name): Named) -> Answer<Node> {
-    tend(desk, name, Input::Drain).await
+pub(super) async fn drain(
+    State(desk): State<Arc<Desk>>,
+    Sender(actor): Sender,
+    Named(name): Named,
+) -> Answer<Node> {
+    tend(desk, actor, name, Input::Drain).await
 }
 
-pub(super) async fn undrain(State(desk): State<Arc<Desk>>, Named(name): Named) -> Answer<Node> {
-    tend(desk, name, Input::Undrain).await
+pub(super) async fn undrain(
+    State(desk): State<Arc<Desk>>,
+    Sender(actor): Sender,
+    Named(name): Named,
+) -> Answer<Node> {
+    tend(desk, actor, name, Input::Undrain).await
 }
 
 /// A body that is a shape.
@@ -66,18 +74,21 @@ pub(super) fn parsed<T: DeserializeOwned>(body: &Bytes) -> Result<T, Trouble> {
 
 pub(super) async fn set_queue(
     State(desk): State<Arc<Desk>>,
+    Sender(actor): Sender,
     Named(name): Named,
     Whole(body): Whole,
 ) -> Answer<Queue> {
     let change: QueueChange = parsed(&body)?;
     let (priority, strict, tenants) = (change.priority, change.strict, change.tenants);
-    desk.put(Input::SetQueue(QueueSpec { name: name.clone(), priority, strict, tenants }), None).await?;
+    desk.put(actor, Input::SetQueue(QueueSpec { name: name.clone(), priority, strict, tenants }), None)
+        .await?;
     let all = desk.look(|reading, _| rows::queues(reading)).await?;
     all.into_iter().find(|queue| queue.name == name).map(Json).ok_or_else(Trouble::busy)
 }
 
 pub(super) async fn set_tenant(
     State(desk): State<Arc<Desk>>,
+    Sender(actor): Sender,
     Named(name): Named,
     Whole(body): Whole,
 ) -> Answer<Tenant> {
@@ -88,7 +99,7 @@ pub(super) async fn set_tenant(
         ceiling: quota.ceiling,
     };
     let quotas = change.quotas.into_iter().map(quota).collect();
-    desk.put(Input::SetTenant(TenantSpec { name: name.clone(), quotas }), None).await?;
+    desk.put(actor, Input::SetTenant(TenantSpec { name: name.clone(), quotas }), None).await?;
     let all = desk.look(|reading, _| rows::tenants(reading)).await?;
     all.into_iter().find(|tenant| tenant.name == name).map(Json).ok_or_else(Trouble::busy)
 }

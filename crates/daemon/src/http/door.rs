@@ -87,7 +87,7 @@ impl Hall {
             let user = stream.local_addr().ok().and_then(|here| callers.user(there, here));
             let (guest, hall) = (self.seats.guest(held, user), self.clone());
             tokio::spawn(async move {
-                let visitor = Visitor::Guest(guest.clone(), hall.seats.clone());
+                let visitor = Visitor::Guest(guest.clone(), hall.seats.clone(), there);
                 tokio::select! {
                     biased; // who has to go gets no more done
                     () = guest.sent_away() => {}
@@ -108,13 +108,11 @@ impl Hall {
                 }
             };
             // The folder keeps others out already; this holds also where somebody opened it.
-            if !is_ours(&stream) {
-                continue;
-            }
+            let Some(user) = our_user(&stream) else { continue };
             let hall = self.clone();
             tokio::spawn(async move {
                 match hall.seats.owner() {
-                    Ok(_seat) => hall.serve(stream, Visitor::Owner).await,
+                    Ok(_seat) => hall.serve(stream, Visitor::Owner(user)).await,
                     Err(_) => drop(tokio::time::timeout(TELLING, turn_away(stream)).await),
                 }
             });
@@ -144,9 +142,10 @@ impl Hall {
     }
 }
 
-/// Whether the kernel says that a process of our user, or of root, connected.
-fn is_ours(stream: &UnixStream) -> bool {
-    stream.peer_cred().is_ok_and(|peer| peer.uid() == geteuid().as_raw() || peer.uid() == 0)
+/// The user whose process connected, if the kernel says that it is ours or root.
+fn our_user(stream: &UnixStream) -> Option<u32> {
+    let user = stream.peer_cred().ok()?.uid();
+    (user == geteuid().as_raw() || user == 0).then_some(user)
 }
 
 /// Says that there is no room. What was asked is read and forgotten: closing on unread words would eat the answer.

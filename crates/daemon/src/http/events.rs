@@ -6,7 +6,7 @@ use super::parts::Asked as Query;
 use super::{Desk, Trouble, within};
 use crate::feed::{self, Next};
 use crate::journal::Shelf;
-use crate::telling;
+use crate::telling::{self, Known};
 use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
@@ -15,8 +15,11 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use consort_api::Moment;
 use consort_api::shapes::EventLine;
+use consort_types::directory::Nodes;
+use consort_types::{Event, JobId, narrate};
 use futures_util::stream::unfold;
 use serde::Deserialize;
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,11 +59,13 @@ pub(super) async fn events(
         let usual = if from.is_some() { PAGE } else { LATEST };
         let limit = asked.limit.unwrap_or(usual).clamp(1, MOST);
         let behind = from.map_or(last.saturating_sub(limit as u64), |from| from.saturating_sub(1));
-        let events = desk.read(move |shelf| shelf.events(behind, limit)).await?;
-        let names = desk.feed.names();
-        let told = events.iter().map(|(position, event, job)| telling::line(*position, event, *job, &names));
-        let lines: Vec<EventLine> = told.collect();
-        return Ok(Json(lines).into_response());
+        let nodes = desk.feed.nodes();
+        let lines = desk.read(move |shelf| {
+            let (events, known) = read(shelf, nodes, behind, limit)?;
+            let line = |(position, event, job): &Stored| telling::line(*position, event, *job, &known);
+            Ok(events.iter().map(line).collect::<Vec<EventLine>>())
+        });
+        return Ok(Json(lines.await?).into_response());
     }
     let behind = from.map_or(last, |from| from.saturating_sub(1));
     require_seen(&desk, behind, last, asked.seen).await?;
@@ -93,6 +98,21 @@ async fn require_seen(desk: &Arc<Desk>, behind: u64, last: u64, seen: Option<Str
         Some((position, event, _)) if *position == behind && Moment(event.at).to_string() == seen => Ok(()),
         _ => replaced(format!("event {behind} of the journal is not the one of {seen}")),
     }
+}
+
+type Stored = (u64, Event, Option<JobId>);
+
+/// Events from the journal, with the names of what they are about.
+fn read(
+    shelf: &Shelf,
+    nodes: Arc<Nodes>,
+    behind: u64,
+    limit: usize,
+) -> Result<(Vec<Stored>, Known), crate::fault::Fault> {
+    let events = shelf.events(behind, limit)?;
+    let named: BTreeSet<JobId> = events.iter().flat_map(|(_, event, _)| narrate::jobs(event)).collect();
+    let jobs = shelf.specs(named)?;
+    Ok((events, Known { nodes, jobs }))
 }
 
 struct Follower {
@@ -142,10 +162,11 @@ impl Follower {
 
     async fn read_journal(&mut self) -> Option<Bytes> {
         let behind = self.behind;
-        let events = self.desk.read(move |shelf| shelf.events(behind, PAGE)).await.ok()?;
-        let (mut sent, names) = (vec![], self.desk.feed.names());
+        let nodes = self.desk.feed.nodes();
+        let (events, known) = self.desk.read(move |shelf| read(shelf, nodes, behind, PAGE)).await.ok()?;
+        let mut sent = vec![];
         for (position, event, job) in &events {
-            feed::write(&mut sent, *position, event, *job, &names);
+            feed::write(&mut sent, *position, event, *job, &known);
             self.behind = *position;
         }
         (!sent.is_empty()).then(|| sent.into())

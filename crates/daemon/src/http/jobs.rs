@@ -1,10 +1,11 @@
 //! Jobs: submitted, listed, shown, explained, waited for, ended.
 
 use super::cluster::parsed;
-use super::parts::{Asked, Named, Whole};
+use super::parts::{Asked, Named, Sender, Whole};
 use super::{Desk, Trouble};
 use crate::journal::history::{Filter, Record};
 use crate::rows::{self, Wanted};
+use crate::telling;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
@@ -15,7 +16,7 @@ use consort_api::shapes::{Acted, Explanation, Job, JobDetail, JobList, State as 
 use consort_api::{Moment, routes};
 use consort_sched::Reading;
 use consort_types::file::job as job_file;
-use consort_types::{Command, Input, JobId, Span, Total, Work};
+use consort_types::{Actor, Command, Input, JobId, Span, Total, Work};
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -38,6 +39,7 @@ pub(super) fn never_there(id: JobId) -> Trouble {
 pub(super) async fn submit(
     State(desk): State<Arc<Desk>>,
     headers: HeaderMap,
+    Sender(actor): Sender,
     Whole(body): Whole,
 ) -> Answer<Response> {
     let began = Instant::now();
@@ -56,7 +58,7 @@ pub(super) async fn submit(
         return Err(Trouble::misplaced("output", error));
     }
     let name = file.spec.name.clone();
-    let accepted = desk.put(Input::Submit(Arc::new(file.spec)), Some(Box::new(file.work))).await?;
+    let accepted = desk.put(actor, Input::Submit(Arc::new(file.spec)), Some(Box::new(file.work))).await?;
     desk.meters.answered(began.elapsed());
     let id = accepted.job.map_or(0, |job| job.0);
     Ok((StatusCode::CREATED, Json(Submitted { id, name })).into_response())
@@ -194,6 +196,7 @@ fn ended_detail(record: &Record) -> JobDetail {
         retries: spec.retries,
         asks: vec![],
         logs: vec![],
+        story: telling::story(&record.story, spec),
     }
 }
 
@@ -227,6 +230,8 @@ pub(super) async fn explain(State(desk): State<Arc<Desk>>, Named(text): Named) -
         state: record.state(),
         sentences: vec![sentence, ran],
         asks: vec![],
+        remedies: vec![],
+        story: telling::story(&record.story, &record.spec),
     }))
 }
 
@@ -239,22 +244,34 @@ fn rounded_total(total: Total) -> Total {
     Total(total.0 / 1_000_000 * 1_000_000)
 }
 
-async fn act(desk: Arc<Desk>, text: &str, input: fn(JobId) -> Input) -> Answer<Json<Job>> {
+async fn act(desk: Arc<Desk>, actor: Actor, text: &str, input: fn(JobId) -> Input) -> Answer<Json<Job>> {
     let id = id(text)?;
-    desk.put(input(id), None).await?;
+    desk.put(actor, input(id), None).await?;
     row(&desk, id).await.map(Json)
 }
 
-pub(super) async fn cancel(State(desk): State<Arc<Desk>>, Named(text): Named) -> Answer<Json<Job>> {
-    act(desk, &text, Input::Cancel).await
+pub(super) async fn cancel(
+    State(desk): State<Arc<Desk>>,
+    Sender(actor): Sender,
+    Named(text): Named,
+) -> Answer<Json<Job>> {
+    act(desk, actor, &text, Input::Cancel).await
 }
 
-pub(super) async fn pause(State(desk): State<Arc<Desk>>, Named(text): Named) -> Answer<Json<Job>> {
-    act(desk, &text, Input::Pause).await
+pub(super) async fn pause(
+    State(desk): State<Arc<Desk>>,
+    Sender(actor): Sender,
+    Named(text): Named,
+) -> Answer<Json<Job>> {
+    act(desk, actor, &text, Input::Pause).await
 }
 
-pub(super) async fn resume(State(desk): State<Arc<Desk>>, Named(text): Named) -> Answer<Json<Job>> {
-    act(desk, &text, Input::Resume).await
+pub(super) async fn resume(
+    State(desk): State<Arc<Desk>>,
+    Sender(actor): Sender,
+    Named(text): Named,
+) -> Answer<Json<Job>> {
+    act(desk, actor, &text, Input::Resume).await
 }
 
 /// Does the same to many jobs in one batch, so that no job of the list starts because another one of it ended.

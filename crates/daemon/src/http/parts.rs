@@ -1,11 +1,13 @@
 //! The parts of a request, taken so that one that cannot be read is answered like everything else that went wrong.
 
 use super::Trouble;
+use super::seats::Visitor;
 use axum::body::Bytes;
 use axum::extract::rejection::{BytesRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
+use consort_types::Actor;
 use serde::de::DeserializeOwned;
 use std::time::Duration;
 
@@ -20,6 +22,18 @@ pub(super) struct Asked<T>(pub T);
 
 /// The body, all of it.
 pub(super) struct Whole(pub Bytes);
+
+/// Who sent the request, for the journal.
+pub(super) struct Sender(pub Actor);
+
+impl<S: Send + Sync> FromRequestParts<S> for Sender {
+    type Rejection = Trouble;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Trouble> {
+        let visitor = parts.extensions.get::<Visitor>();
+        visitor.map(|visitor| Self(visitor.actor())).ok_or_else(Trouble::busy)
+    }
+}
 
 impl<S: Send + Sync> FromRequestParts<S> for Named {
     type Rejection = Trouble;

@@ -10,7 +10,10 @@
 //!            └── too long, or the oldest of too many: closed
 //! ```
 
+use super::users::user;
+use consort_types::Actor;
 use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
@@ -51,31 +54,41 @@ pub(super) struct Full;
 /// Who sent a request: goes with it to those who judge it.
 #[derive(Clone)]
 pub(super) enum Visitor {
-    /// A process of our user, by the word of the kernel.
-    Owner,
-    /// A process of whichever user.
-    Guest(Arc<Guest>, Arc<Seats>),
+    /// A process of our user or of root, by the word of the kernel: which of them.
+    Owner(u32),
+    /// A process of whichever user, at this address.
+    Guest(Arc<Guest>, Arc<Seats>, SocketAddr),
 }
 
 impl Visitor {
     /// The request brought the token: its connection is the owner's from now on.
     pub fn admit(&self) -> Result<(), Full> {
         match self {
-            Visitor::Owner => Ok(()),
-            Visitor::Guest(guest, seats) => seats.admit(guest),
+            Visitor::Owner(_) => Ok(()),
+            Visitor::Guest(guest, seats, _) => seats.admit(guest),
         }
     }
 
     /// Whether the kernel says that this is our user. A request that brought the token says nothing about the next one.
     pub fn is_owner(&self) -> bool {
-        matches!(self, Visitor::Owner)
+        matches!(self, Visitor::Owner(_))
     }
 
     /// Whether the connection is on a seat of the owner's.
     pub fn is_seated(&self) -> bool {
         match self {
-            Visitor::Owner => true,
-            Visitor::Guest(guest, _) => matches!(*locked(&guest.place), Place::Owner { .. }),
+            Visitor::Owner(_) => true,
+            Visitor::Guest(guest, ..) => matches!(*locked(&guest.place), Place::Owner { .. }),
+        }
+    }
+
+    /// Who it is, for the journal.
+    pub fn actor(&self) -> Actor {
+        match self {
+            Visitor::Owner(uid) => Actor::Socket(user(*uid)),
+            Visitor::Guest(guest, _, address) => {
+                Actor::Tcp { address: address.to_string().into(), user: guest.user.map(user) }
+            }
         }
     }
 }
@@ -168,6 +181,8 @@ impl Guest {
 mod tests {
     use super::*;
 
+    const HERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 1);
+
     fn runtime() -> tokio::runtime::Runtime {
         tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap()
     }
@@ -177,7 +192,7 @@ mod tests {
         runtime().block_on(async {
             let seats = Seats::new(16);
             let owner = seats.guest(seats.before_guest().await, None);
-            assert!(Visitor::Guest(owner.clone(), seats.clone()).admit().is_ok());
+            assert!(Visitor::Guest(owner.clone(), seats.clone(), HERE).admit().is_ok());
             let first = seats.guest(seats.before_guest().await, None);
             for _ in 0..4 {
                 let _ = seats.guest(seats.before_guest().await, None);
@@ -218,7 +233,7 @@ mod tests {
             assert_eq!(began.elapsed(), STAY);
             let taken: Vec<_> = std::iter::from_fn(|| seats.owner().ok()).collect();
             assert_eq!(taken.len(), 12);
-            assert!(Visitor::Guest(guests[1].clone(), seats.clone()).admit().is_err());
+            assert!(Visitor::Guest(guests[1].clone(), seats.clone(), HERE).admit().is_err());
             drop(taken);
             seats.empty().await;
         });

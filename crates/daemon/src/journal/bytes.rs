@@ -1,10 +1,10 @@
 //! How an event is written: one line of JSON that begins with its version.
 //!
-//! `{"v":1,"at":...,"fact":{...}}`. Text, because a journal is read by people in bad hours; with field names, because
+//! `{"v":1,"at":...,"fact":{...},"actor":{...}}`. Text, because a journal is read by people in bad hours; with field names, because
 //! a later version may add fields and must still read what an older one wrote. The golden file beside the tests keeps
 //! these bytes: when it changes, the version must, and the reader of the old one stays.
 
-use consort_types::{Event, Fact, Time};
+use consort_types::{Actor, Event, Fact, Time};
 use serde::{Deserialize, Serialize};
 
 /// The version that is written.
@@ -15,12 +15,15 @@ struct Written<'a> {
     v: u32,
     at: Time,
     fact: &'a Fact,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    actor: Option<&'a Actor>,
 }
 
 #[derive(Deserialize)]
 struct Read {
     at: Time,
     fact: Fact,
+    actor: Option<Actor>,
 }
 
 #[derive(Deserialize)]
@@ -50,7 +53,7 @@ impl std::fmt::Display for Unreadable {
 
 /// The bytes of an event.
 pub fn write(event: &Event) -> Vec<u8> {
-    let written = Written { v: VERSION, at: event.at, fact: &event.fact };
+    let written = Written { v: VERSION, at: event.at, fact: &event.fact, actor: event.actor.as_ref() };
     serde_json::to_vec(&written).expect("an event is plain data")
 }
 
@@ -63,6 +66,6 @@ pub fn read(bytes: &[u8]) -> Result<Event, Unreadable> {
             return Err(Unreadable::Newer(v));
         }
     }
-    let Read { at, fact } = serde_json::from_slice(bytes).map_err(torn)?;
-    Ok(Event { at, fact })
+    let Read { at, fact, actor } = serde_json::from_slice(bytes).map_err(torn)?;
+    Ok(Event { at, fact, actor })
 }

@@ -3,7 +3,7 @@
 use consort_api::Moment;
 use consort_api::shapes::{Job, State};
 use consort_sched::{Ended, Ending};
-use consort_types::{JobId, JobSpec, Span, Time, Total};
+use consort_types::{JobId, JobSpec, Span, Story, Time, Total};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -36,6 +36,9 @@ pub struct Record {
     pub preemptions: u32,
     /// Times it was started.
     pub attempts: u32,
+    /// What happened to it lately. Empty in records of versions before 0.2.
+    #[serde(default)]
+    pub story: Story,
 }
 
 /// An ending, as it is written down.
@@ -87,6 +90,7 @@ impl Record {
             restarts: ended.restarts,
             preemptions: ended.preemptions,
             attempts: ended.attempts,
+            story: ended.story.clone(),
         }
     }
 

@@ -12,6 +12,7 @@ use consort_sched::Scheduler;
 use consort_types::{Digest, Event, Fact, Input, JobId, JobSpec, Work};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
+use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
@@ -400,6 +401,27 @@ impl Shelf {
                 "look at the disk it is on",
             )),
         }
+    }
+
+    /// What these jobs were submitted as, living or ended.
+    pub fn specs(
+        &self,
+        jobs: impl IntoIterator<Item = JobId>,
+    ) -> Result<BTreeMap<JobId, Arc<JobSpec>>, Fault> {
+        let held = self.hold();
+        let mut statement = held.prepare_cached(
+            "SELECT event.body FROM work JOIN event ON event.position = work.position WHERE work.job = ?1",
+        )?;
+        let mut specs = BTreeMap::new();
+        for job in jobs {
+            let body: Option<Vec<u8>> = statement.query_row([job.0 as i64], |row| row.get(0)).optional()?;
+            if let Some(Ok(Event { fact: Fact::Accepted(Input::Submit(spec)), .. })) =
+                body.map(|body| bytes::read(&body))
+            {
+                specs.insert(job, spec);
+            }
+        }
+        Ok(specs)
     }
 
     /// One job that has ended.

@@ -9,7 +9,7 @@ use super::{Batch, NotCommitted, tables};
 use crate::fault::Fault;
 use crate::folder::write_private;
 use consort_sched::Scheduler;
-use consort_types::{Input, JobId};
+use consort_types::{Actor, Event, Input, JobId};
 use rusqlite::Connection;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -42,7 +42,7 @@ pub(super) fn pause_all(
         if let Ok(event) = scheduler.accept(scheduler.view().now(), Input::Pause(job)) {
             scheduler.apply(&event);
             scheduler.forget_outboxes();
-            batch.events.push(event);
+            batch.events.push(Event { actor: Some(Actor::Scheduler), ..event });
             jobs.push(job);
         }
     }

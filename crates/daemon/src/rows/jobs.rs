@@ -1,7 +1,8 @@
 //! Jobs that are alive: in a line, in full, and explained.
 
+use crate::telling;
 use consort_api::Moment;
-use consort_api::shapes::{Ask, AskReason, Explanation, Job, JobDetail, State};
+use consort_api::shapes::{Ask, Job, JobDetail, State};
 use consort_sched::{AskView, Doing, JobView, Reading};
 use consort_types::*;
 use std::collections::BTreeMap;
@@ -36,13 +37,13 @@ impl Wanted {
 pub type Words<'a> = dyn Fn(AllocationId) -> Option<String> + 'a;
 
 /// What it says of what an ask has granted.
-fn engine(words: &Words<'_>, ask: &AskView<'_>) -> Option<String> {
+pub(super) fn engine(words: &Words<'_>, ask: &AskView<'_>) -> Option<String> {
     let is_out = matches!(ask.doing(), Doing::Starting | Doing::Running | Doing::Releasing);
     if is_out { words(ask.allocation()) } else { None }
 }
 
 /// A reason, and what the world says meanwhile.
-fn meanwhile(reason: &Reason, now: Time, words: Option<String>) -> String {
+pub(super) fn meanwhile(reason: &Reason, now: Time, words: Option<String>) -> String {
     match (reason, words) {
         (reason, None) => reason.told(now).to_string(),
         (Reason::Starting, Some(words)) => format!("is being started: {words}"),
@@ -93,7 +94,7 @@ impl Reasons {
 }
 
 /// A reason, and what else there is to say: about the last attempt, or about the one that ends.
-fn beside(reason: String, words: Option<String>) -> String {
+pub(super) fn beside(reason: String, words: Option<String>) -> String {
     words.map_or(reason.clone(), |words| format!("{reason}; {words}"))
 }
 
@@ -140,7 +141,7 @@ fn doing(ask: &AskView<'_>, paused: bool) -> State {
 
 /// What all asks of a job do, in one pass: a job may have a million of them.
 #[derive(Default)]
-struct Summary<'a> {
+pub(super) struct Summary<'a> {
     /// The first ask in each state that is asked about later.
     waiting: Option<AskView<'a>>,
     starts: Option<AskView<'a>>,
@@ -161,7 +162,7 @@ struct Summary<'a> {
 }
 
 impl<'a> Summary<'a> {
-    fn of(reading: &Reading<'a>, job: &JobView<'a>) -> Self {
+    pub fn of(reading: &Reading<'a>, job: &JobView<'a>) -> Self {
         let mut sum = Summary::default();
         for ask in asks(reading, job) {
             let devices = ask.grants().iter().filter(|grant| !grant.is_of_host()).count() as u64;
@@ -195,7 +196,7 @@ impl<'a> Summary<'a> {
     }
 
     /// What the job is doing, all in all: the furthest that any of its asks has come.
-    fn state(&self, job: &JobView<'_>) -> State {
+    pub fn state(&self, job: &JobView<'_>) -> State {
         if job.ending().is_some() {
             return State::Stopping;
         }
@@ -344,35 +345,7 @@ pub fn detail(reading: &Reading<'_>, now: Time, words: &Words<'_>, id: JobId) ->
         retries: spec.retries,
         asks,
         logs: vec![],
+        story: telling::story(job.story(), spec),
         job: line,
     })
-}
-
-/// Why one job is where it is.
-pub fn explanation(reading: &Reading<'_>, now: Time, words: &Words<'_>, id: JobId) -> Option<Explanation> {
-    let view = reading.view();
-    let job = view.job(id)?;
-    let found = reading.explain(now, id)?;
-    let name = job.spec().name.clone();
-    let told = |(ask, reason): &(AskId, Reason)| {
-        let found = view.ask(*ask);
-        let engine = found.as_ref().and_then(|ask| engine(words, ask));
-        let last = found.and_then(|ask| ask.last_words(now));
-        (*ask, beside(meanwhile(reason, now, engine), last))
-    };
-    let told: Vec<(AskId, String)> = found.asks.iter().map(told).collect();
-    let ask = |(ask, reason): &(AskId, String)| AskReason { ask: ask.to_string(), reason: reason.clone() };
-    let asks: Vec<AskReason> = told.iter().map(ask).collect();
-    let mut sentences: Vec<String> = match job.ending() {
-        Some(why) => vec![format!("Job {id} ({name}) is ending: {why}.")],
-        None => vec![],
-    };
-    sentences.extend(told.iter().take(20).map(|(ask, reason)| {
-        let who = if told.len() == 1 { format!("Job {id} ({name})") } else { format!("Part {ask}") };
-        format!("{who} {reason}.")
-    }));
-    if told.len() > 20 {
-        sentences.push(format!("And {} more parts.", told.len() - 20));
-    }
-    Some(Explanation { id: id.0, name, state: Summary::of(reading, &job).state(&job), sentences, asks })
 }

@@ -92,7 +92,7 @@ fn changed(change: impl FnOnce(&mut JobSpec)) -> Input {
 fn starting(scheduler: &mut Scheduler) -> AllocationId {
     say(scheduler, submit(gang(1)));
     let plan = scheduler.plan(NOW);
-    scheduler.apply(&Event { at: NOW, fact: Fact::Planned(plan) });
+    scheduler.apply(&Event::new(NOW, Fact::Planned(plan)));
     let ask = scheduler.view().granted().last().expect("there is room");
     AllocationId { ask, attempt: 1 }
 }
@@ -568,7 +568,7 @@ fn ceilings_are_kept_at_the_door() {
     spec.tenant = "red".into();
     say(&mut s, submit(spec.clone()));
     let plan = s.plan(NOW);
-    s.apply(&Event { at: NOW, fact: Fact::Planned(plan) });
+    s.apply(&Event::new(NOW, Fact::Planned(plan)));
     spec.stages[0].roles[0].shapes.push(Shape::of("b"));
     yes(&s, submit(spec));
 }
@@ -677,7 +677,7 @@ fn the_world_has_no_news_of_what_it_was_never_told() {
     let low = JobSpec { qos: Qos::BestEffort, ..gang(8) };
     say(&mut s, submit(low));
     let plan = s.plan(NOW);
-    s.apply(&Event { at: NOW, fact: Fact::Planned(plan) });
+    s.apply(&Event::new(NOW, Fact::Planned(plan)));
     let promised = starting(&mut s);
     let promised = AllocationId { ask: AskId::whole(JobId(2)), ..promised };
     let ended = Input::over(promised, Outcome::Stopped);

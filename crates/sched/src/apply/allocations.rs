@@ -49,6 +49,7 @@ impl Scheduler {
         self.ask_mut(id).attempt = attempt;
         self.take_turn(id);
         self.state.jobs.granted.insert(id);
+        self.holders.note(id);
         if is_paid {
             self.begin(allocation);
         }
@@ -101,6 +102,10 @@ impl Scheduler {
         ask.first_started.get_or_insert(now);
         (ask.refusals, ask.last) = (0, Last::Nothing);
         ask.allocation_mut().expect("accept saw it").phase = Phase::Running { since: now };
+        self.holders.note(id.ask);
+        if id.attempt > 1 {
+            self.tell(id, Happened::Started);
+        }
         let job = self.state.jobs.get(id.ask.job).expect("accept saw it");
         if let Some(limit) = job.spec.time_limit {
             self.state.jobs.limits.insert((now + limit, id));
@@ -110,8 +115,14 @@ impl Scheduler {
 
     pub(super) fn stop_for(&mut self, id: AllocationId, cause: StopCause) {
         match cause {
-            StopCause::Preempted { by } => self.set_last(id.ask, Last::Preempted(by)),
-            StopCause::Yield => self.set_last(id.ask, Last::Ended { outcome: Outcome::Stopped, words: None }),
+            StopCause::Preempted { by, claim } => {
+                self.set_last(id.ask, Last::Preempted(by));
+                self.tell_preempted(id, by, claim);
+            }
+            StopCause::Yield => {
+                self.set_last(id.ask, Last::Ended { outcome: Outcome::Stopped, words: None });
+                self.tell(id, Happened::Yielded);
+            }
             StopCause::TimeLimit => return self.end_job(id.ask.job, Why::TimeLimit { ask: id.ask }),
         }
         self.stop(id, Then::GiveWay);
@@ -139,6 +150,7 @@ impl Scheduler {
         let allocation = self.ask_mut(id.ask).allocation_mut().expect("it is granted");
         allocation.phase = Phase::Releasing { ran_since, then };
         let grants = allocation.placement.grants.clone();
+        self.holders.note(id.ask);
         for grant in grants {
             let kind = self.state.cluster.device(grant.device).kind;
             self.state.ledger.account_mut(tenant, kind).leaving += u64::from(grant.share);
@@ -174,8 +186,9 @@ impl Scheduler {
         let ask = self.ask_mut(id.ask);
         ask.refusals += 1;
         ask.last = Last::Refused(why.into());
-        let wait = doubled(REFUSED_BACKOFF, ask.refusals);
-        self.again(id.ask, now + wait);
+        let again_at = now + doubled(REFUSED_BACKOFF, ask.refusals);
+        self.tell(id, Happened::StartRefused { why: why.into(), again_at });
+        self.again(id.ask, again_at);
     }
 
     pub(super) fn allocation_ended(&mut self, id: AllocationId, outcome: Outcome, words: Option<&Arc<str>>) {
@@ -202,6 +215,7 @@ impl Scheduler {
             }
             (_, Outcome::Stopped) => {
                 self.set_last(id.ask, Last::Ended { outcome, words: words.cloned() });
+                self.tell(id, Happened::Interrupted { why: words.cloned() });
                 self.after_release(id.ask, Then::Requeue, ran_since.is_some());
             }
         }
@@ -249,7 +263,13 @@ impl Scheduler {
         ask.failures += 1;
         ask.last = Last::Ended { outcome, words: words.clone() };
         let is_cancelled = matches!(outcome, Outcome::Failed { cause: Cause::Cancelled, .. });
-        if (ask.failures > spec.retries || is_cancelled) && !is_service {
+        let is_last = (ask.failures > spec.retries || is_cancelled) && !is_service;
+        let again_at = now + doubled(spec.backoff, ask.failures);
+        ask.restarts += u32::from(!is_last);
+        let attempt = AllocationId { ask: id, attempt: ask.attempt };
+        let again = (!is_last).then_some(again_at);
+        self.tell(attempt, Happened::Failed { outcome, why: words.clone(), again_at: again });
+        if is_last {
             self.unwait(id, AskState::Done);
             let is_all = matches!(&spec.stages[..], [StageSpec { form: Form::Gang, .. }]);
             let why = match is_cancelled && is_all {
@@ -258,9 +278,7 @@ impl Scheduler {
             };
             return self.end_job(id.job, why);
         }
-        ask.restarts += 1;
-        let wait = doubled(spec.backoff, ask.failures);
-        self.again(id, now + wait);
+        self.again(id, again_at);
     }
 
     fn after_release(&mut self, id: AskId, then: Then, ran: bool) {
@@ -288,6 +306,7 @@ impl Scheduler {
 
     fn take_allocation(&mut self, id: AskId) -> Box<Allocation> {
         self.state.jobs.granted.remove(&id);
+        self.holders.note(id);
         match std::mem::replace(&mut self.ask_mut(id).state, AskState::Blocked) {
             AskState::Granted(allocation) => allocation,
             _ => unreachable!("accept and check saw that {id} is granted"),

@@ -69,6 +69,7 @@ impl Scheduler {
             asks,
             after,
             dependents,
+            story: Story::default(),
         });
         match hopeless {
             Some(why) => self.end_job(id, why),
@@ -136,6 +137,7 @@ impl Scheduler {
 
     pub(super) fn pause(&mut self, id: JobId) {
         self.state.jobs.get_mut(id).expect("accept saw it").paused = true;
+        self.tell_job(id, Happened::Paused);
         for ask in self.asks_of(id) {
             self.set_aside(ask, Then::Requeue);
         }
@@ -143,6 +145,7 @@ impl Scheduler {
 
     pub(super) fn resume(&mut self, id: JobId) {
         self.state.jobs.get_mut(id).expect("accept saw it").paused = false;
+        self.tell_job(id, Happened::Resumed);
         self.unblock(id);
     }
 
@@ -233,6 +236,7 @@ impl Scheduler {
             restarts: job.asks.iter().map(|ask| ask.restarts).sum(),
             preemptions: job.asks.iter().map(|ask| ask.preemptions).sum(),
             attempts: job.asks.iter().map(|ask| ask.attempt).sum(),
+            story: job.story,
             spec: job.spec,
         });
         for dependency in &job.after {
@@ -300,7 +304,7 @@ mod tests {
         say(&mut scheduler, Input::NodeJoined(NodeSpec { name: "n".into(), devices, ..NodeSpec::default() }));
         specs.into_iter().for_each(|spec| say(&mut scheduler, Input::Submit(Arc::new(spec))));
         let plan = scheduler.plan(Time::ZERO);
-        scheduler.apply(&Event { at: Time::ZERO, fact: Fact::Planned(plan) });
+        scheduler.apply(&Event::new(Time::ZERO, Fact::Planned(plan)));
         scheduler
     }
 

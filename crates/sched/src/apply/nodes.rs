@@ -53,6 +53,7 @@ impl Scheduler {
         }
         for id in live {
             self.set_last(id.ask, Last::NodeLost(node));
+            self.tell(id, Happened::NodeLost { node: self.node_name(node) });
             self.state.tombstones.set(id, node);
             self.stop(id, Then::Requeue);
             self.lose_grants_on(id, node);
@@ -106,6 +107,7 @@ impl Scheduler {
         for id in live {
             if !matches!(self.phase(id), Some(Phase::Releasing { .. })) {
                 self.set_last(id.ask, Last::DeviceIll(node));
+                self.tell_unhealthy(id, node);
                 self.stop(id, Then::Requeue);
             }
         }
@@ -131,7 +133,7 @@ mod tests {
     fn plan(scheduler: &mut Scheduler) {
         let plan = scheduler.plan(Time::ZERO);
         assert!(scheduler.take_rejections().is_empty());
-        scheduler.apply(&Event { at: Time::ZERO, fact: Fact::Planned(plan) });
+        scheduler.apply(&Event::new(Time::ZERO, Fact::Planned(plan)));
     }
 
     fn node(name: &str) -> NodeSpec {

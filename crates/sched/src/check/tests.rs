@@ -72,7 +72,7 @@ fn first(ask: AskId) -> AllocationId {
 }
 
 fn stop(ask: AskId, by: AskId) -> Move {
-    Move::Stop { allocation: first(ask), cause: StopCause::Preempted { by } }
+    Move::Stop { allocation: first(ask), cause: StopCause::Preempted { by, claim: None } }
 }
 
 fn plan(scheduler: &Scheduler, moves: Vec<Move>) -> Plan {
@@ -92,7 +92,7 @@ fn verdict_at(scheduler: &Scheduler, now: Time, moves: Vec<Move>) -> Result<(), 
 fn commit(scheduler: &mut Scheduler, moves: Vec<Move>) {
     assert_eq!(verdict(scheduler, moves.clone()), Ok(()));
     let plan = plan(scheduler, moves);
-    scheduler.apply(&Event { at: START, fact: Fact::Planned(plan) });
+    scheduler.apply(&Event::new(START, Fact::Planned(plan)));
 }
 
 /// A job that runs on these devices.
@@ -187,7 +187,7 @@ fn guaranteed_work_is_never_taken_back() {
     for (qos, bad) in [(Qos::Guaranteed, true), (Qos::Standard, false), (Qos::BestEffort, false)] {
         let mut scheduler = house();
         let victim = running(&mut scheduler, JobSpec { qos, ..gang(1) }, &[0]);
-        for cause in [StopCause::Yield, StopCause::Preempted { by: victim }] {
+        for cause in [StopCause::Yield, StopCause::Preempted { by: victim, claim: None }] {
             let found = verdict(&scheduler, vec![Move::Stop { allocation: first(victim), cause }]);
             assert_eq!(found, if bad { Err((Breach::Guaranteed, 0)) } else { Ok(()) });
         }
@@ -201,7 +201,7 @@ fn a_world_that_cannot_interrupt_is_not_asked_to() {
     let victim = running(&mut scheduler, limited, &[0]);
     scheduler.capabilities.preempts = false;
     let allocation = first(victim);
-    for cause in [StopCause::Yield, StopCause::Preempted { by: victim }] {
+    for cause in [StopCause::Yield, StopCause::Preempted { by: victim, claim: None }] {
         let found = verdict(&scheduler, vec![Move::Stop { allocation, cause }]);
         assert_eq!(found, Err((Breach::CannotPreempt, 0)));
     }

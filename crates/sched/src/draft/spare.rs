@@ -47,18 +47,19 @@ impl Draft<'_> {
     /// its tenant grows; and the victim cannot use the same guarantee to return, because its tenant was above it. If
     /// the claimant could be above on some kind, three tenants could chase each other for ever
     /// (`scenarios/quotas/no-chase.txt`).
-    pub fn may_reclaim(&self, claimant: &AskView<'_>, victim: &AskView<'_>) -> bool {
+    ///
+    /// Returns the kind of which the claimant's tenant has less than it is guaranteed.
+    pub fn may_reclaim(&self, claimant: &AskView<'_>, victim: &AskView<'_>) -> Option<KindId> {
         let (held, needs) = (self.held(victim), self.most_needs(claimant));
         // There are no guarantees of parts of a host, of which no share is needed.
         let mut needs = needs.into_iter().filter(|(_, share)| *share > 0).peekable();
-        if needs.peek().is_none() {
-            return false;
-        }
+        needs.peek()?;
         let needs: Amounts = needs.collect();
         let is_promised = |(&kind, &share): (&KindId, &u64)| self.is_promised(claimant.tenant(), kind, share);
         if self.is_spare(victim.tenant(), &held) {
-            let mut common = needs.iter().filter(|(kind, _)| held.contains_key(kind)).peekable();
-            return common.peek().is_some() && common.all(is_promised);
+            let common: Vec<_> = needs.iter().filter(|(kind, _)| held.contains_key(kind)).collect();
+            let is_claim = common.iter().all(|&need| is_promised(need));
+            return common.first().filter(|_| is_claim).map(|need| *need.0);
         }
         let is_above = |kind: &KindId| {
             let promised = self.state.ledger.account(victim.tenant(), *kind).guarantee;
@@ -69,7 +70,8 @@ impl Draft<'_> {
             let left = free.saturating_sub(needs.get(&kind).copied().unwrap_or(0));
             self.missing(victim.tenant(), kind, share) <= left
         };
-        needs.iter().all(is_promised) && held.keys().any(is_above) && held.iter().all(is_covered)
+        let above = held.keys().find(|&kind| is_above(kind)).copied()?;
+        (needs.iter().all(is_promised) && held.iter().all(is_covered)).then_some(above)
     }
 
     /// Thousandths of each kind that an ask holds.

@@ -15,7 +15,7 @@ pub use priority::Priority;
 use super::order::Key;
 use crate::draft::Draft;
 use crate::view::AskView;
-use consort_types::{AskId, Qos};
+use consort_types::{AskId, Claim, Qos};
 
 /// Whether a queue is served no later than another. Nobody takes from a queue that is served before their own: it would
 /// only be given back.
@@ -60,6 +60,7 @@ pub trait Reclaim: Send + Sync {
         true
     }
 
-    /// Whether `claimant` may take what `victim` holds, as things stand in the draft.
-    fn may_take(&self, draft: &Draft<'_>, claimant: (AskId, Key), victim: (AskId, Key)) -> bool;
+    /// The claim by which `claimant` may take what `victim` holds, as things stand in the draft; `None` if it may not.
+    /// Goes into the plan, so that the victim's owner can be told.
+    fn may_take(&self, draft: &Draft<'_>, claimant: (AskId, Key), victim: (AskId, Key)) -> Option<Claim>;
 }

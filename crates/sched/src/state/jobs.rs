@@ -161,6 +161,8 @@ pub(crate) struct Job {
     pub after: Vec<Dependency>,
     /// Jobs that wait for this one.
     pub dependents: BTreeSet<JobId>,
+    /// What happened to it lately.
+    pub story: Story,
 }
 
 #[derive(Clone, Debug, Hash, Serialize, Deserialize)]

@@ -197,7 +197,7 @@ impl Floor {
             assert!(is_gone, "it waits");
         } else {
             self.placed += 1;
-            self.scheduler.apply(&Event { at: self.now, fact: Fact::Planned(plan) });
+            self.scheduler.apply(&Event::new(self.now, Fact::Planned(plan)));
         }
         self.scheduler.forget_outboxes();
     }

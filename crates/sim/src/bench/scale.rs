@@ -196,7 +196,7 @@ impl House {
         let starts = plan.moves.len();
         if !plan.is_empty() {
             self.events += 1;
-            self.scheduler.apply(&Event { at: self.now, fact: Fact::Planned(plan) });
+            self.scheduler.apply(&Event::new(self.now, Fact::Planned(plan)));
         }
         for desired in self.scheduler.take_desires() {
             self.tell(Input::Started(desired.allocation));

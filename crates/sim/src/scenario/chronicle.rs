@@ -1,10 +1,10 @@
 //! What happened, written down as it happens: the journal for the machine, a short log for people.
 
-use super::tell::{self, devices, exact};
+use super::tell::{self, exact};
 use consort_sched::{Doing, Ended, Ending, Scheduler, Watch};
+use consort_types::narrate::{self, Names};
 use consort_types::*;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// A story that goes on for longer than this does not settle.
 const ENOUGH: usize = 100_000;
@@ -17,37 +17,60 @@ pub(super) struct Chronicle {
     pub ended: BTreeMap<JobId, (Ending, Time)>,
     /// Lines that nobody has asked for yet.
     pub log: Vec<String>,
-    specs: Vec<Arc<JobSpec>>,
-    nodes: Vec<String>,
+    directory: Directory,
     /// Waits for devices that others give back.
     promised: Vec<AllocationId>,
     /// Since when the world is to bring it up.
     begun: BTreeMap<AllocationId, Time>,
-    /// An attempt succeeded; said only if that does not end its job.
-    success: Option<(AllocationId, Time)>,
+}
+
+/// Names as the story uses them: a job, a node and a task by its name alone.
+pub(super) struct Cast<'a>(&'a Directory);
+
+impl Names for Cast<'_> {
+    fn spec(&self, job: JobId) -> Option<&JobSpec> {
+        self.0.spec(job)
+    }
+
+    fn node_name(&self, node: NodeId) -> Option<&str> {
+        self.0.node_name(node)
+    }
+
+    fn locate(&self, device: DeviceId) -> Option<(NodeId, u32)> {
+        self.0.locate(device)
+    }
+
+    fn job(&self, job: JobId) -> String {
+        self.spec(job).map_or_else(|| format!("job {job}"), |spec| spec.name.clone())
+    }
+
+    fn ask(&self, ask: AskId) -> String {
+        match self.spec(ask.job) {
+            Some(spec) if usize::from(ask.stage) < spec.stages.len() => tell::asks(spec, ask, ask.task),
+            _ => ask.to_string(),
+        }
+    }
+
+    fn claimant(&self, ask: AskId) -> String {
+        self.ask(ask)
+    }
+
+    fn attempt(&self, id: AllocationId) -> String {
+        format!("{}#{}", self.ask(id.ask), id.attempt)
+    }
+
+    fn node_called(&self, name: &str) -> String {
+        name.into()
+    }
 }
 
 impl Chronicle {
     pub fn spec(&self, job: JobId) -> &JobSpec {
-        &self.specs[job.index()]
+        self.directory.spec(job).expect("the story has seen it")
     }
 
-    /// An ask as the story calls it.
-    pub fn ask(&self, ask: AskId) -> String {
-        tell::asks(self.spec(ask.job), ask, ask.task)
-    }
-
-    fn attempt(&self, id: AllocationId) -> String {
-        match self.specs.get(id.ask.job.index()) {
-            Some(spec) if usize::from(id.ask.stage) < spec.stages.len() => {
-                format!("{}#{}", self.ask(id.ask), id.attempt)
-            }
-            _ => id.to_string(),
-        }
-    }
-
-    fn node(&self, node: NodeId) -> &str {
-        self.nodes.get(node.index()).map_or("?", String::as_str)
+    pub fn cast(&self) -> Cast<'_> {
+        Cast(&self.directory)
     }
 
     fn say(&mut self, at: Time, line: String) {
@@ -55,72 +78,39 @@ impl Chronicle {
     }
 
     fn plan(&mut self, at: Time, plan: &Plan, scheduler: &Scheduler) {
-        let view = scheduler.view();
         for change in &plan.moves {
-            match change {
-                Move::Start { ask, placement, after } => {
-                    let attempt = view.ask(*ask).map_or(0, |ask| ask.attempt());
-                    let id = AllocationId { ask: *ask, attempt };
-                    let (who, places) = (self.attempt(id), devices(&view, &placement.grants));
-                    if after.is_empty() {
-                        self.begun.insert(id, at);
-                        self.say(at, format!("{who} starts on {places}"));
-                    } else {
-                        self.promised.push(id);
-                        self.say(at, format!("{who} is promised {places}"));
-                    }
+            let mut attempt = None;
+            if let Move::Start { ask, after, .. } = change {
+                let id = scheduler.view().ask(*ask).map(|ask| ask.allocation());
+                attempt = id.map(|id| id.attempt);
+                match after.is_empty() {
+                    true => self.begun.extend(id.map(|id| (id, at))),
+                    false => self.promised.extend(id),
                 }
-                Move::Stop { allocation, cause } => {
-                    let cause = match cause {
-                        StopCause::Preempted { by } => format!("it gives way to {}", self.ask(*by)),
-                        StopCause::TimeLimit => "it is over its time limit".into(),
-                        StopCause::Yield => "it yields".into(),
-                    };
-                    self.say(at, format!("{} must stop: {cause}", self.attempt(*allocation)));
-                }
-                Move::Fence { node } => self.say(at, format!("{} is fenced", self.node(*node))),
             }
+            let text = narrate::change(change, attempt, &self.cast()).text;
+            self.say(at, text);
         }
     }
 
-    fn input(&mut self, at: Time, input: &Input) {
+    /// Whether an input is worth a line: not what the story itself says, and not a start at once.
+    fn is_told(&mut self, at: Time, input: &Input) -> bool {
         match input {
-            Input::Submit(spec) => {
-                self.specs.push(spec.clone());
-                self.submitted.push((spec.name.clone(), Ok(JobId(self.specs.len() as u64))));
-            }
-            Input::Started(id) if self.begun.remove(id) != Some(at) => {
-                self.say(at, format!("{} is up", self.attempt(*id)));
-            }
-            Input::StartRefused { allocation, why } => {
-                self.say(at, format!("{} was refused: {why}", self.attempt(*allocation)));
-            }
-            Input::Ended { allocation, outcome: Outcome::Succeeded, .. } => {
-                self.success = Some((*allocation, at));
-            }
-            Input::Ended { allocation, outcome, why } => {
-                let why = why.as_ref().map_or(String::new(), |why| format!(": {why}"));
-                self.say(at, format!("{} {outcome}{why}", self.attempt(*allocation)));
-            }
-            Input::NodeJoined(spec) => {
-                if self.nodes.contains(&spec.name) {
-                    self.say(at, format!("{} joins again", spec.name));
-                } else {
-                    self.nodes.push(spec.name.clone());
-                }
-            }
-            Input::NodeSilent(node) => self.say(at, format!("{} falls silent", self.node(*node))),
-            Input::NodeReturned(node) => self.say(at, format!("{} is heard again", self.node(*node))),
-            Input::NodeFenced(node) => self.say(at, format!("{} is fenced", self.node(*node))),
-            Input::DeviceHealth { node, ill } if ill.is_empty() => {
-                self.say(at, format!("all devices of {} are well", self.node(*node)));
-            }
-            Input::DeviceHealth { node, ill } => {
-                for Illness { device, why } in ill {
-                    self.say(at, format!("{}[{device}] is ill: {why}", self.node(*node)));
-                }
-            }
-            _ => {}
+            Input::Started(id) => self.begun.remove(id) != Some(at),
+            Input::NodeJoined(spec) => self.directory.nodes().has(&spec.name),
+            Input::StartRefused { .. }
+            | Input::Ended { .. }
+            | Input::NodeSilent(_)
+            | Input::NodeReturned(_)
+            | Input::NodeFenced(_)
+            | Input::DeviceHealth { .. } => true,
+            _ => false,
+        }
+    }
+
+    fn input(&mut self, input: &Input) {
+        if let Input::Submit(spec) = input {
+            self.submitted.push((spec.name.clone(), Ok(self.directory.last_job())));
         }
     }
 
@@ -132,36 +122,33 @@ impl Chronicle {
                 Some(Doing::Planned) => self.promised.push(id),
                 Some(Doing::Starting | Doing::Running) => {
                     self.begun.insert(id, at);
-                    self.say(at, format!("{} starts", self.attempt(id)));
+                    self.say(at, format!("{} starts", self.cast().attempt(id)));
                 }
-                _ => self.say(at, format!("{} is no longer promised anything", self.attempt(id))),
+                _ => self.say(at, format!("{} is no longer promised anything", self.cast().attempt(id))),
             }
         }
     }
 
     /// What was asked, in the words of the story.
     fn request(&self, input: &Input) -> String {
-        let job = |id: &JobId| match self.specs.get(id.index()) {
-            Some(spec) => spec.name.clone(),
-            None => format!("job {id}"),
-        };
+        let cast = self.cast();
         match input {
-            Input::Cancel(id) => format!("to cancel {}", job(id)),
-            Input::Pause(id) => format!("to pause {}", job(id)),
-            Input::Resume(id) => format!("to resume {}", job(id)),
-            Input::Started(id) => format!("news that {} is up", self.attempt(*id)),
+            Input::Cancel(id) => format!("to cancel {}", cast.job(*id)),
+            Input::Pause(id) => format!("to pause {}", cast.job(*id)),
+            Input::Resume(id) => format!("to resume {}", cast.job(*id)),
+            Input::Started(id) => format!("news that {} is up", cast.attempt(*id)),
             Input::StartRefused { allocation, .. } => {
-                format!("news that {} could not start", self.attempt(*allocation))
+                format!("news that {} could not start", cast.attempt(*allocation))
             }
-            Input::Ended { allocation, .. } => format!("news that {} ended", self.attempt(*allocation)),
-            Input::NodeSilent(node) => format!("news that {} is silent", self.node(*node)),
-            Input::NodeReturned(node) => format!("news that {} returned", self.node(*node)),
-            Input::NodeFenced(node) => format!("news that {} was fenced", self.node(*node)),
+            Input::Ended { allocation, .. } => format!("news that {} ended", cast.attempt(*allocation)),
+            Input::NodeSilent(node) => format!("news that {} is silent", cast.node(*node)),
+            Input::NodeReturned(node) => format!("news that {} returned", cast.node(*node)),
+            Input::NodeFenced(node) => format!("news that {} was fenced", cast.node(*node)),
             Input::NodeJoined(spec) => format!("news that {} joined", spec.name),
-            Input::Drain(node) => format!("to drain {}", self.node(*node)),
-            Input::Undrain(node) => format!("to undrain {}", self.node(*node)),
-            Input::ForeignUse { node, .. } => format!("news of others on {}", self.node(*node)),
-            Input::DeviceHealth { node, .. } => format!("news of the devices of {}", self.node(*node)),
+            Input::Drain(node) => format!("to drain {}", cast.node(*node)),
+            Input::Undrain(node) => format!("to undrain {}", cast.node(*node)),
+            Input::ForeignUse { node, .. } => format!("news of others on {}", cast.node(*node)),
+            Input::DeviceHealth { node, .. } => format!("news of the devices of {}", cast.node(*node)),
             Input::SetTenant(tenant) => format!("to change tenant {}", tenant.name),
             Input::SetQueue(queue) => format!("to change queue {}", queue.name),
             Input::Submit(spec) => format!("to submit {}", spec.name),
@@ -174,14 +161,15 @@ impl Watch for Chronicle {
     fn event(&mut self, event: &Event, scheduler: &Scheduler) {
         self.journal.push(event.clone());
         assert!(self.journal.len() < ENOUGH, "the story does not settle");
+        let is_told = matches!(&event.fact, Fact::Accepted(input) if self.is_told(event.at, input));
+        self.directory.learn(event);
         match &event.fact {
             Fact::Planned(plan) => self.plan(event.at, plan, scheduler),
-            Fact::Accepted(input) => self.input(event.at, input),
+            Fact::Accepted(input) => self.input(input),
         }
-        if let Some((id, at)) = self.success.take()
-            && scheduler.view().ending(id.ask.job).is_none()
-        {
-            self.say(at, format!("{} succeeded", self.attempt(id)));
+        if is_told && !is_last_success(event, scheduler) {
+            let text = narrate::event(event, None, &self.cast()).text;
+            self.say(event.at, text);
         }
         self.follow_promises(event.at, scheduler);
     }
@@ -197,4 +185,12 @@ impl Watch for Chronicle {
         self.ended.insert(ended.job, (ended.ending, ended.ended));
         self.say(ended.ended, format!("{} ended: {}", ended.spec.name, tell::ending(ended.ending)));
     }
+}
+
+/// Whether an attempt succeeded and its job ended with it, which is told as the end of the job.
+fn is_last_success(event: &Event, scheduler: &Scheduler) -> bool {
+    let Fact::Accepted(Input::Ended { allocation, outcome: Outcome::Succeeded, .. }) = &event.fact else {
+        return false;
+    };
+    scheduler.view().ending(allocation.ask.job).is_some()
 }

@@ -3,7 +3,8 @@
 //! Reasons are those of `explain`. Only ids are replaced by the names that the story uses.
 
 use super::chronicle::Chronicle;
-use consort_sched::{Ending, Scheduler, View};
+use consort_sched::{Ending, Scheduler};
+use consort_types::narrate::{Names, places, span};
 use consort_types::*;
 
 /// A time to the last nanosecond, since here every second counts: `1h2s`, `1m30.5s`.
@@ -24,44 +25,6 @@ pub(super) fn exact(time: Time) -> String {
     shown
 }
 
-/// `n1[0-3,6] n2[0]`, `0.5 of n1[0]`; `n1` for members without devices.
-pub(super) fn devices(view: &View<'_>, grants: &[Grant]) -> String {
-    if grants.iter().all(Grant::is_of_host) {
-        let mut nodes: Vec<NodeId> = grants.iter().map(|grant| view.locate(grant.device).0).collect();
-        nodes.dedup();
-        let names =
-            nodes.iter().map(|node| view.nodes().nth(node.index()).map_or("?", |node| &*node.spec.name));
-        return names.collect::<Vec<_>>().join(" ");
-    }
-    let mut places: Vec<(u16, NodeId, u32)> = grants
-        .iter()
-        .filter(|grant| !grant.is_of_host())
-        .map(|grant| {
-            let (node, position) = view.locate(grant.device);
-            (WHOLE - grant.share, node, position)
-        })
-        .collect();
-    places.sort_unstable();
-    let groups = places.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1));
-    let told = groups.map(|group| {
-        let (missing, node, _) = group[0];
-        let name = view.nodes().nth(node.index()).map_or("?", |node| node.spec.name.as_str());
-        let positions: Vec<u32> = group.iter().map(|place| place.2).collect();
-        let runs = positions.chunk_by(|a, b| a + 1 == *b);
-        let runs: Vec<String> = runs.map(|run| span_of(run[0], run[run.len() - 1])).collect();
-        let part = match missing {
-            0 => String::new(),
-            missing => format!("{} of ", f64::from(WHOLE - missing) / f64::from(WHOLE)),
-        };
-        format!("{part}{name}[{}]", runs.join(","))
-    });
-    told.collect::<Vec<_>>().join(" ")
-}
-
-fn span_of(first: u32, last: u32) -> String {
-    if first == last { first.to_string() } else { format!("{first}-{last}") }
-}
-
 /// `a`, `a.train`, `a[2]`, `a.work[2-4]`: an ask, or a row of them.
 pub(super) fn asks(spec: &JobSpec, first: AskId, last_task: u32) -> String {
     let stage = &spec.stages[usize::from(first.stage)];
@@ -71,7 +34,7 @@ pub(super) fn asks(spec: &JobSpec, first: AskId, last_task: u32) -> String {
     };
     match stage.form {
         Form::Gang => path,
-        _ => format!("{path}[{}]", span_of(first.task, last_task)),
+        _ => format!("{path}[{}]", span(first.task, last_task)),
     }
 }
 
@@ -123,7 +86,8 @@ fn job(scheduler: &Scheduler, chronicle: &Chronicle, now: Time, explanation: &Ex
 
 fn doing(scheduler: &Scheduler, chronicle: &Chronicle, id: AskId, reason: &Reason) -> String {
     let view = scheduler.view();
-    let here = || devices(&view, view.ask(id).map_or(&[], |ask| ask.grants()));
+    let cast = chronicle.cast();
+    let here = || places(view.ask(id).map_or(&[], |ask| ask.grants()), &cast);
     let list = |names: Vec<String>| names.join(" and ");
     match reason {
         Reason::Running { apart: Some(level), .. } => format!("runs on {}, not within one {level}", here()),
@@ -131,11 +95,11 @@ fn doing(scheduler: &Scheduler, chronicle: &Chronicle, id: AskId, reason: &Reaso
         Reason::Starting => format!("is starting on {}", here()),
         Reason::Releasing => format!("is giving back {}", here()),
         Reason::Promised(from) => {
-            let from = from.iter().map(|giver| chronicle.ask(giver.ask)).collect();
+            let from = from.iter().map(|giver| cast.ask(giver.ask)).collect();
             format!("is promised {} that {} gives back", here(), list(from))
         }
         Reason::AfterJobs(jobs) => {
-            let names = jobs.iter().map(|&job| chronicle.spec(job).name.clone()).collect();
+            let names = jobs.iter().map(|&job| cast.job(job)).collect();
             format!("waits for {}", list(names))
         }
         Reason::AfterStages(stages) => format!("waits for stage {}", list(stages.clone())),

@@ -354,5 +354,5 @@ fn domain(node: &consort_sched::NodeView<'_>, position: u32, within: &str) -> Op
 
 /// The last few events, for people.
 pub(super) fn last_words(journal: &[Event], count: usize) -> Vec<String> {
-    journal[journal.len().saturating_sub(count)..].iter().map(words::event).collect()
+    words::last(journal, count)
 }

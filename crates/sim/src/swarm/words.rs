@@ -1,18 +1,35 @@
 //! Events in one line each, for whoever reads the last moments of a history that failed.
 
+use consort_types::narrate;
 use consort_types::*;
 
-pub(super) fn event(event: &Event) -> String {
+/// The last few events of a history, with the names of what they are about.
+pub(super) fn last(journal: &[Event], count: usize) -> Vec<String> {
+    let (mut directory, first) = (Directory::default(), journal.len().saturating_sub(count));
+    let mut lines = vec![];
+    for (index, event) in journal.iter().enumerate() {
+        directory.learn(event);
+        if index >= first {
+            lines.push(self::event(event, &directory));
+        }
+    }
+    lines
+}
+
+fn event(event: &Event, directory: &Directory) -> String {
+    let told = narrate::event(event, Some(directory.last_job()), directory);
     let what = match &event.fact {
-        Fact::Accepted(it) => input(it),
-        Fact::Planned(plan) => {
-            let moves: Vec<String> = plan.moves.iter().map(movement).collect();
-            format!("plan: {}", moves.join("; "))
+        Fact::Accepted(it @ Input::Submit(_)) => format!("{} = {}", directory.last_job(), input(it)),
+        Fact::Accepted(_) => told.text,
+        Fact::Planned(_) => {
+            let changes: Vec<String> = told.changes.into_iter().map(|change| change.text).collect();
+            format!("plan: {}", changes.join("; "))
         }
     };
     format!("{:>12.3}s  {what}", event.at.as_seconds())
 }
 
+/// A request, with what it asks for.
 pub(super) fn input(input: &Input) -> String {
     match input {
         Input::Submit(spec) => {
@@ -30,10 +47,7 @@ pub(super) fn input(input: &Input) -> String {
                 after.join(", ")
             )
         }
-        Input::Started(id) => format!("started {id}"),
-        Input::StartRefused { allocation, .. } => format!("start refused {allocation}"),
-        Input::Ended { allocation, outcome, .. } => format!("ended {allocation}: {outcome}"),
-        other => format!("{other:?}"),
+        other => narrate::accepted(other, None, "", &Directory::default()).text,
     }
 }
 
@@ -58,17 +72,4 @@ fn role(role: &Role) -> String {
         })
         .collect();
     format!("{}-{} of {}", role.count.min, role.count.max, shapes.join(" or "))
-}
-
-fn movement(change: &Move) -> String {
-    match change {
-        Move::Start { ask, placement, after } => {
-            let grants: Vec<String> =
-                placement.grants.iter().map(|grant| format!("{}/{}", grant.device.0, grant.share)).collect();
-            let after: Vec<String> = after.iter().map(ToString::to_string).collect();
-            format!("start {ask} on {} after [{}]", grants.join(" "), after.join(", "))
-        }
-        Move::Stop { allocation, cause } => format!("stop {allocation} ({cause:?})"),
-        Move::Fence { node } => format!("fence {node}"),
-    }
 }

@@ -71,7 +71,7 @@ impl Watch for Judge {
     fn event(&mut self, event: &Event, scheduler: &Scheduler) {
         let Fact::Planned(plan) = &event.fact else { return };
         for change in &plan.moves {
-            if let Move::Stop { allocation, cause: StopCause::Preempted { by } } = change {
+            if let Move::Stop { allocation, cause: StopCause::Preempted { by, .. } } = change {
                 self.stops += 1;
                 judge(&scheduler.view(), plan, allocation.ask, *by)
                     .unwrap_or_else(|why| panic!("seed {}, {:?}: {why}", self.seed, event.at));

@@ -73,7 +73,7 @@ impl Past {
         };
         self.batch.works.push((job, Submission { position: self.scheduler.view().seen(), work }));
         let plan = self.scheduler.plan(self.now);
-        self.apply(Event { at: self.now, fact: Fact::Planned(plan) });
+        self.apply(Event::new(self.now, Fact::Planned(plan)));
         let allocation = AllocationId { ask: AskId::whole(job), attempt: 1 };
         self.say(Input::Started(allocation));
         self.say(Input::over(allocation, Outcome::Succeeded));

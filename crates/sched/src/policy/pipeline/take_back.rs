@@ -24,7 +24,7 @@ struct Found {
 struct Victim {
     id: AskId,
     key: Key,
-    claim: Claim,
+    rank: Rank,
     loss: i128,
     /// Kinds it holds something of.
     kinds: Vec<KindId>,
@@ -42,7 +42,7 @@ fn loss(victim: &AskView<'_>, now: Time) -> i128 {
 }
 
 /// Class, level and priority: who has the least is stopped first.
-type Claim = (Qos, Reverse<i64>, i32);
+type Rank = (Qos, Reverse<i64>, i32);
 
 impl Victims {
     fn of(&mut self, pipeline: &Pipeline, draft: &Draft<'_>) -> &Found {
@@ -67,9 +67,9 @@ impl Victims {
                         let known = &mut weakest[kind.index()];
                         *known = Some(known.map_or(this, |known| known.and(this)));
                     }
-                    let claim = (spec.qos, Reverse(key.level), spec.priority);
-                    let order = (claim, Reverse(victim.granted_at()), Reverse(id));
-                    (order, Victim { id, key, claim, loss: loss(&victim, draft.now()), kinds })
+                    let rank = (spec.qos, Reverse(key.level), spec.priority);
+                    let order = (rank, Reverse(victim.granted_at()), Reverse(id));
+                    (order, Victim { id, key, rank, loss: loss(&victim, draft.now()), kinds })
                 })
                 .collect();
             victims.sort_unstable_by_key(|(order, _)| *order);
@@ -97,15 +97,9 @@ struct Claimant<'a> {
     needs: Vec<(KindId, u64)>,
 }
 
-impl Claimant<'_> {
-    fn cause(&self) -> StopCause {
-        StopCause::Preempted { by: self.ask.id() }
-    }
-}
-
 /// Who is stopped, and what is then started.
 struct Bargain {
-    taken: Vec<AskId>,
+    taken: Vec<(AskId, StopCause)>,
     placement: Placement,
 }
 
@@ -143,16 +137,17 @@ impl Pipeline {
         let claimant = Claimant { ask: *ask, key, least, needs };
         let Some(mut bargain) = self.bargain(draft, &claimant, &useful) else { return false };
         if self.reclaim.iter().all(|rule| rule.minds_loss()) {
-            useful.sort_by_key(|victim| (victim.claim, victim.loss));
+            useful.sort_by_key(|victim| (victim.rank, victim.loss));
             let loss = |bargain: &Bargain| {
-                let taken = useful.iter().filter(|victim| bargain.taken.contains(&victim.id));
+                let taken =
+                    useful.iter().filter(|victim| bargain.taken.iter().any(|(taken, _)| *taken == victim.id));
                 taken.map(|victim| victim.loss).sum::<i128>()
             };
             let other = self.bargain(draft, &claimant, &useful);
             bargain = other.filter(|other| loss(other) < loss(&bargain)).unwrap_or(bargain);
         }
         let begin = draft.mark();
-        stop_all(draft, &bargain.taken, claimant.cause());
+        stop_all(draft, &bargain.taken);
         let started = draft.start(ask.id(), bargain.placement).is_ok();
         if !started {
             draft.back_to(begin);
@@ -167,21 +162,21 @@ impl Pipeline {
         claimant: &Claimant<'_>,
         victims: &[&Victim],
     ) -> Option<Bargain> {
-        let (begin, cause) = (draft.mark(), claimant.cause());
-        let mut taken: Vec<AskId> = vec![];
+        let begin = draft.mark();
+        let mut taken: Vec<(AskId, StopCause)> = vec![];
         let mut placement = None;
         let mut left = victims.to_vec();
         // A rule that looks at what is free may say yes once others have been stopped.
         loop {
             let (before, mut skipped) = (taken.len(), vec![]);
             for victim in left {
-                let is_entitled =
-                    self.may_take(draft, (claimant.ask.id(), claimant.key), (victim.id, victim.key));
-                if !is_entitled || draft.stop(victim.id, cause).is_err() {
+                let claim = self.may_take(draft, (claimant.ask.id(), claimant.key), (victim.id, victim.key));
+                let cause = StopCause::Preempted { by: claimant.ask.id(), claim };
+                if claim.is_none() || draft.stop(victim.id, cause).is_err() {
                     skipped.push(victim);
                     continue;
                 }
-                taken.push(victim.id);
+                taken.push((victim.id, cause));
                 if could_fit(draft, claimant) {
                     placement = self.room(draft, claimant);
                 }
@@ -197,20 +192,20 @@ impl Pipeline {
         draft.back_to(begin);
         let mut placement = placement?;
         // Whoever holds nothing of what it gets is spared, unless the tenant would then be above its ceiling.
-        let holds_some = |victim: &AskId| {
+        let holds_some = |(victim, _): &(AskId, StopCause)| {
             let grants = draft.view().ask(*victim).map_or(&[][..], |victim| victim.grants());
             grants.iter().any(|held| placement.grants.iter().any(|grant| grant.device == held.device))
         };
-        let holders: Vec<AskId> = taken.iter().copied().filter(holds_some).collect();
-        stop_all(draft, &holders, cause);
+        let holders: Vec<_> = taken.iter().copied().filter(holds_some).collect();
+        stop_all(draft, &holders);
         if can_start(draft, claimant, &placement) {
             taken = holders;
         }
         draft.back_to(begin);
         // So is everybody without whom it fits as well, the last in the order first.
         for spared in taken.clone().into_iter().rev().take(SPARED) {
-            let rest: Vec<AskId> = taken.iter().copied().filter(|&victim| victim != spared).collect();
-            stop_all(draft, &rest, cause);
+            let rest: Vec<_> = taken.iter().copied().filter(|&victim| victim != spared).collect();
+            stop_all(draft, &rest);
             if let Some(found) = self.room(draft, claimant) {
                 (placement, taken) = (found, rest);
             }
@@ -224,8 +219,9 @@ impl Pipeline {
         can_start(draft, claimant, &found).then_some(found)
     }
 
-    fn may_take(&self, draft: &Draft<'_>, claimant: (AskId, Key), victim: (AskId, Key)) -> bool {
-        self.reclaim.iter().any(|rule| rule.may_take(draft, claimant, victim))
+    /// By the first rule that allows it.
+    fn may_take(&self, draft: &Draft<'_>, claimant: (AskId, Key), victim: (AskId, Key)) -> Option<Claim> {
+        self.reclaim.iter().find_map(|rule| rule.may_take(draft, claimant, victim))
     }
 }
 
@@ -246,8 +242,8 @@ fn can_start(draft: &mut Draft<'_>, claimant: &Claimant<'_>, placement: &Placeme
     is_started
 }
 
-fn stop_all(draft: &mut Draft<'_>, victims: &[AskId], cause: StopCause) {
-    for &victim in victims {
+fn stop_all(draft: &mut Draft<'_>, victims: &[(AskId, StopCause)]) {
+    for &(victim, cause) in victims {
         let stopped = draft.stop(victim, cause);
         assert_eq!(stopped, Ok(()), "it was stopped a moment ago");
     }

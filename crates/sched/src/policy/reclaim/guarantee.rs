@@ -8,7 +8,7 @@
 use super::{Reclaim, Weakest};
 use crate::draft::Draft;
 use crate::policy::order::Key;
-use consort_types::{AskId, Qos};
+use consort_types::{AskId, Claim, Qos};
 
 /// By the tenants' guarantees.
 pub struct Guarantee;
@@ -22,12 +22,14 @@ impl Reclaim for Guarantee {
         draft.view().ask(claimant.0).is_some_and(|claimant| draft.may_claim(&claimant))
     }
 
-    fn may_take(&self, draft: &Draft<'_>, claimant: (AskId, Key), victim: (AskId, Key)) -> bool {
+    fn may_take(&self, draft: &Draft<'_>, claimant: (AskId, Key), victim: (AskId, Key)) -> Option<Claim> {
         let view = draft.view();
-        let (Some(claimant), Some(victim)) = (view.ask(claimant.0), view.ask(victim.0)) else { return false };
+        let (claimant, victim) = (view.ask(claimant.0)?, view.ask(victim.0)?);
         if claimant.spec().qos == Qos::BestEffort || claimant.tenant() == victim.tenant() {
-            return false;
+            return None;
         }
-        draft.may_reclaim(&claimant, &victim)
+        let kind = draft.may_reclaim(&claimant, &victim)?;
+        let guarantee = view.account(claimant.tenant(), kind).guarantee;
+        Some(Claim::Guarantee { used: draft.standing(claimant.tenant(), kind), guarantee })
     }
 }

@@ -8,7 +8,7 @@ use super::{Reclaim, Weakest, is_served_first};
 use crate::draft::Draft;
 use crate::policy::order::Key;
 use crate::view::AskView;
-use consort_types::{AskId, Qos};
+use consort_types::{AskId, Claim, Qos};
 
 /// By the level of the order.
 pub struct Level;
@@ -24,11 +24,11 @@ impl Reclaim for Level {
         draft.view().ask(claimant.0).is_some_and(is_firm) && claimant.1.level < weakest.level
     }
 
-    fn may_take(&self, draft: &Draft<'_>, claimant: (AskId, Key), victim: (AskId, Key)) -> bool {
+    fn may_take(&self, draft: &Draft<'_>, claimant: (AskId, Key), victim: (AskId, Key)) -> Option<Claim> {
         let view = draft.view();
-        let (Some(first), Some(second)) = (view.ask(claimant.0), view.ask(victim.0)) else { return false };
+        let (first, second) = (view.ask(claimant.0)?, view.ask(victim.0)?);
         let is_spare = || first.tenant() == second.tenant() || draft.stands_without(&second);
         let is_entitled = first.spec().qos != Qos::BestEffort && is_served_first(draft, &first, &second);
-        is_entitled && claimant.1.level < victim.1.level && is_spare()
+        (is_entitled && claimant.1.level < victim.1.level && is_spare()).then_some(Claim::Order)
     }
 }

@@ -8,7 +8,7 @@ use super::{Reclaim, Weakest, is_served_first};
 use crate::draft::Draft;
 use crate::policy::order::Key;
 use crate::view::AskView;
-use consort_types::{AskId, Qos};
+use consort_types::{AskId, Claim, Qos};
 
 /// By class, then by priority.
 pub struct Priority;
@@ -20,17 +20,18 @@ impl Reclaim for Priority {
         claim.0 != Qos::BestEffort && (weakest.claim.0 == Qos::BestEffort || claim > weakest.claim)
     }
 
-    fn may_take(&self, draft: &Draft<'_>, claimant: (AskId, Key), victim: (AskId, Key)) -> bool {
+    fn may_take(&self, draft: &Draft<'_>, claimant: (AskId, Key), victim: (AskId, Key)) -> Option<Claim> {
         let view = draft.view();
-        let (Some(claimant), Some(victim)) = (view.ask(claimant.0), view.ask(victim.0)) else { return false };
+        let (claimant, victim) = (view.ask(claimant.0)?, view.ask(victim.0)?);
         if claimant.spec().qos == Qos::BestEffort || !is_served_first(draft, &claimant, &victim) {
-            return false;
+            return None;
         }
         if victim.spec().qos == Qos::BestEffort {
-            return true;
+            return Some(Claim::BestEffort);
         }
-        let claim = |ask: &AskView<'_>| (ask.spec().qos, ask.spec().priority);
+        let rank = |ask: &AskView<'_>| (ask.spec().qos, ask.spec().priority);
+        let claim = Claim::Priority { claimant: rank(&claimant), victim: rank(&victim) };
         let is_spare = || claimant.tenant() == victim.tenant() || draft.stands_without(&victim);
-        claim(&claimant) > claim(&victim) && is_spare()
+        (rank(&claimant) > rank(&victim) && is_spare()).then_some(claim)
     }
 }

@@ -1,0 +1,180 @@
+//! Why there is no room for an ask, and what is in the way: ceilings, holders, places out of reach.
+
+use crate::draft::{Draft, room};
+use crate::holders::{Holders, Rank, of_each};
+use crate::view::{AskView, View};
+use consort_types::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Whether no choice of kinds for the roles keeps the tenant below its ceilings, were there room for all; then the first
+/// kind that is closed is the reason.
+pub(crate) fn ceiling(draft: &Draft<'_>, ask: &AskView<'_>) -> Option<Reason> {
+    let view = draft.view();
+    let mut closed = None;
+    let mut over = |kind: KindId, needs: u64| {
+        let in_use = draft.standing(ask.tenant(), kind);
+        let ceiling = view.account(ask.tenant(), kind).ceiling.filter(|&ceiling| in_use + needs > ceiling);
+        if let Some(ceiling) = ceiling {
+            closed.get_or_insert((kind, ceiling, in_use, needs));
+        }
+        ceiling.is_some()
+    };
+    let roles = draft.needs_by_role(ask);
+    if some_choice_is_open(&roles, &mut BTreeMap::new(), &mut over, &mut room::TRIES.clone()) {
+        return None;
+    }
+    closed.map(|(kind, ceiling, in_use, needs)| Reason::Ceiling {
+        tenant: ask.spec().tenant.clone(),
+        kind: kind_name(&view, kind),
+        ceiling: (ceiling / 1000) as u32,
+        in_use,
+        needs,
+    })
+}
+
+/// Whether the roles can choose kinds such that none is over, given what is `taken` of each. Counts its tries; when they
+/// run out the answer is yes, because then nobody has found a ceiling in the way.
+fn some_choice_is_open(
+    roles: &[Vec<(KindId, u64)>],
+    taken: &mut BTreeMap<KindId, u64>,
+    over: &mut impl FnMut(KindId, u64) -> bool,
+    tries: &mut u32,
+) -> bool {
+    let Some((options, rest)) = roles.split_first() else { return true };
+    for &(kind, needs) in options {
+        if *tries == 0 {
+            return true;
+        }
+        *tries -= 1;
+        let before = taken.get(&kind).copied().unwrap_or(0);
+        if over(kind, before + needs) {
+            continue;
+        }
+        taken.insert(kind, before + needs);
+        let is_open = some_choice_is_open(rest, taken, over, tries);
+        taken.insert(kind, before);
+        if is_open {
+            return true;
+        }
+    }
+    false
+}
+
+/// What the other roles take of a kind because they accept no other.
+fn unavoidable(roles: &[Vec<(KindId, u64)>], but: usize, kind: KindId) -> u64 {
+    let others = roles.iter().enumerate().filter(|&(role, _)| role != but);
+    let only = |options: &Vec<(KindId, u64)>| match options[..] {
+        [(only, needs)] if only == kind => needs,
+        _ => 0,
+    };
+    others.map(|(_, options)| only(options)).sum()
+}
+
+fn kind_name(view: &View<'_>, kind: KindId) -> String {
+    view.kinds().find(|(id, _)| *id == kind).map_or(String::new(), |(_, spec)| spec.name.clone())
+}
+
+/// What is missing, and who has it.
+pub(crate) fn no_room<'a>(draft: &mut Draft<'a>, ask: &AskView<'a>) -> Reason {
+    let (view, roles) = (draft.view(), draft.needs_by_role(ask));
+    let kinds: BTreeSet<KindId> = roles.iter().flatten().map(|need| need.0).collect();
+    let enough = draft.has_enough(ask, |role, kind| unavoidable(&roles, role, kind));
+    let hosted = ask.class().shapes().any(|shape| !shape.host.is_none());
+    let (ranks, count) = holders(draft, ask, hosted && enough);
+    let named = ranks.iter().filter_map(|rank| {
+        let (name, until) = (view.job(rank.job)?.spec().name.clone(), rank.until);
+        let until = (!rank.is_unknown).then_some(until);
+        Some(Holder { job: rank.job, name, devices: rank.devices, until })
+    });
+    let holders: Vec<Holder> = named.collect();
+    let others = (count - holders.len()) as u32;
+    let stage = &ask.spec().stages[usize::from(ask.id().stage)];
+    let (closed, foreign, ill) = draft.out_of_reach(ask);
+    Reason::NoRoom {
+        needs: stage.roles.iter().map(in_words).collect::<Vec<_>>().join(" and "),
+        free: kinds.iter().map(|&kind| (kind_name(&view, kind), draft.free_for(ask, kind))).collect(),
+        closed,
+        foreign,
+        ill,
+        scattered: enough,
+        hosted,
+        holders,
+        others,
+    }
+}
+
+/// Who holds what an ask could use, and how many there are in all. Where devices are not what is short, those count that
+/// hold a part of a host. A request that insists on features is compared with every device by itself.
+fn holders<'a>(draft: &mut Draft<'a>, ask: &AskView<'a>, of_hosts: bool) -> (Vec<Rank>, usize) {
+    let (view, now, pools, state) = (draft.view(), draft.now(), draft.pools(), draft.state);
+    if !of_hosts && draft.is_picky(ask) {
+        let mut ranks = of_each(&view, view.granted(), now, draft.usable_by(ask));
+        ranks.sort_unstable();
+        let count = ranks.len();
+        ranks.truncate(TOLD);
+        return (ranks, count);
+    }
+    let usable = draft.usable_kinds(ask);
+    let is_wanted = |kind: KindId| if of_hosts { Some(kind) == pools } else { usable[kind.index()] };
+    match &mut draft.holders {
+        Some(holders) => holders.of(state, now, is_wanted, TOLD),
+        None => Holders::default().of(state, now, is_wanted, TOLD),
+    }
+}
+
+/// So many holders are told by name.
+const TOLD: usize = 8;
+
+/// `16 h200`, `2 x 8 h200 within nvlink`, `4 h200 with ib and nvme`, `0.5 of a t4`, `4 to 8 a100 or 8 v100`.
+fn in_words(role: &Role) -> String {
+    let count = match role.count {
+        Count { min, max } if min == max => min.to_string(),
+        Count { min, max } => format!("{min} to {max}"),
+    };
+    let shapes = role.shapes.iter().map(|shape| {
+        let any = if count == "1" && shape.devices == 1 { "device" } else { "devices" };
+        let kind = shape.kind.as_deref().unwrap_or(any);
+        let what = match (shape.devices, shape.share, count.as_str()) {
+            (0, _, "1") => "1 seat".into(),
+            (0, ..) => format!("{count} seats"),
+            (1, WHOLE, _) => format!("{count} {kind}"),
+            (1, share, "1") => format!("{} of a {kind}", f64::from(share) / f64::from(WHOLE)),
+            (1, share, _) => format!("{count} x {} of a {kind}", f64::from(share) / f64::from(WHOLE)),
+            (devices, ..) => format!("{count} x {devices} {kind}"),
+        };
+        let memory = (shape.memory_bytes > 0).then(|| memory_words(shape.memory_bytes));
+        let host = (!shape.host.is_none()).then(|| host_words(&shape.host));
+        let more: Vec<String> =
+            memory.into_iter().chain(host).chain(shape.features.iter().cloned()).collect();
+        let more = if more.is_empty() { String::new() } else { format!(" with {}", more.join(" and ")) };
+        let within = shape.within.as_ref().map(|within| format!(" within {within}")).unwrap_or_default();
+        format!("{what}{more}{within}")
+    });
+    shapes.collect::<Vec<_>>().join(" or ")
+}
+
+/// Processors and memory of a host: `2.5 cpus and 64 GiB of host memory`.
+pub(crate) fn host_words(host: &Host) -> String {
+    let cpus = match (host.cpu_milli, host.cpu_milli % 1000) {
+        (0, _) => None,
+        (1000, _) => Some("1 cpu".into()),
+        (milli, 0) => Some(format!("{} cpus", milli / 1000)),
+        (milli, _) => Some(format!("{} cpus", milli as f64 / 1000.0)),
+    };
+    let memory =
+        (host.memory_bytes > 0).then(|| format!("{} of host memory", memory_words(host.memory_bytes)));
+    cpus.into_iter().chain(memory).collect::<Vec<_>>().join(" and ")
+}
+
+/// Memory as people say it: in the largest unit of which there is one, with one decimal if it needs one.
+pub(crate) fn memory_words(bytes: u64) -> String {
+    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let Some((power, unit)) = units.into_iter().find(|(power, _)| bytes >> power > 0) else {
+        return format!("{bytes} bytes");
+    };
+    let tenths = (u128::from(bytes) * 10).div_ceil(1 << power);
+    match (tenths / 10, tenths % 10) {
+        (whole, 0) => format!("{whole} {unit}"),
+        (whole, tenth) => format!("{whole}.{tenth} {unit}"),
+    }
+}
