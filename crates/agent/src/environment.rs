@@ -68,8 +68,8 @@ pub fn environment(team: &Team<'_>, work: &Work, rank: u32) -> Vec<(String, Stri
     all.extend(work.inherited.iter().filter(|(name, _)| !SECRETS.contains(&&**name)).cloned());
     frameworks::set(&mut all, team, worker);
     slurm::set(&mut all, team, worker, work);
-    if worker.cpus > 0 && !work.inherited.iter().any(|(name, _)| name == "OMP_NUM_THREADS") {
-        all.insert("OMP_NUM_THREADS".into(), worker.cpus.to_string());
+    if worker.processors() > 0 && !work.inherited.iter().any(|(name, _)| name == "OMP_NUM_THREADS") {
+        all.insert("OMP_NUM_THREADS".into(), worker.processors().to_string());
     }
     all.extend(work.env.iter().cloned());
     masks::set(&mut all, team, worker);

@@ -13,7 +13,7 @@ use crate::lines::Lines;
 use crate::policy::Policy;
 use crate::scheduler::Scheduler;
 use crate::state::State;
-use crate::state::cluster::Cluster;
+use crate::state::cluster::{Cluster, Pool};
 use crate::state::jobs::{AskState, Job, Last, Phase, said};
 use crate::view::{AskView, Doing, View};
 use consort_types::*;
@@ -259,9 +259,38 @@ pub(crate) fn no_room<'a>(draft: &Draft<'a>, ask: &AskView<'a>) -> Reason {
         ill,
         scattered: enough,
         hosted,
+        nearest: if hosted && enough { nearest_host(draft, ask) } else { None },
         holders,
         others,
     }
+}
+
+/// Of the nodes that have the devices of one member, the one whose host lacks least of what the member asks for, and what
+/// is left there of what is short.
+fn nearest_host(draft: &Draft<'_>, ask: &AskView<'_>) -> Option<(String, String)> {
+    let cluster = &draft.state.cluster;
+    let shape = ask.class().shapes().find(|shape| shape.devices > 0 && !shape.host.is_none())?;
+    let needs = shape.kinds(cluster).map(|kind| shape.need(cluster, draft.free, kind, 1, None));
+    let nodes = needs.flat_map(|need| {
+        let room = |node: &NodeId| need.has_devices(*node);
+        need.nodes().filter(room).map(|node| (node, need.host_left(node))).collect::<Vec<_>>()
+    });
+    let short = |node: NodeId, left: Host| {
+        let has = move |pool: &Pool| cluster.nodes[node.index()].pool(*pool).is_some();
+        let is_short = move |pool: &Pool| has(pool) && pool.of(&left) < pool.of(&shape.host);
+        Pool::ALL.into_iter().filter(is_short)
+    };
+    let lacking = |node: NodeId, left: Host| {
+        let part = |pool: Pool| u128::from(pool.of(&left)) * 1000 / u128::from(pool.of(&shape.host));
+        short(node, left).map(part).fold((0, 0), |(pools, lacks), part| (pools + 1, lacks + 1000 - part))
+    };
+    let (node, left) = nodes.min_by_key(|&(node, left)| (lacking(node, left), node))?;
+    let words = short(node, left).map(|pool| match pool {
+        Pool::Cpu => cpu_words(left.cpu_milli),
+        Pool::Memory => format!("{} of host memory", memory_words(left.memory_bytes)),
+    });
+    let words = words.collect::<Vec<_>>().join(" and ");
+    (!words.is_empty()).then(|| (cluster.nodes[node.index()].spec.name.clone(), words))
 }
 
 /// So many holders are told by name.
@@ -339,15 +368,19 @@ fn in_words(role: &Role) -> String {
 
 /// Processors and memory of a host: `2.5 cpus and 64 GiB of host memory`.
 pub(crate) fn host_words(host: &Host) -> String {
-    let cpus = match (host.cpu_milli, host.cpu_milli % 1000) {
-        (0, _) => None,
-        (1000, _) => Some("1 cpu".into()),
-        (milli, 0) => Some(format!("{} cpus", milli / 1000)),
-        (milli, _) => Some(format!("{} cpus", milli as f64 / 1000.0)),
-    };
+    let cpus = (host.cpu_milli > 0).then(|| cpu_words(host.cpu_milli));
     let memory =
         (host.memory_bytes > 0).then(|| format!("{} of host memory", memory_words(host.memory_bytes)));
     cpus.into_iter().chain(memory).collect::<Vec<_>>().join(" and ")
+}
+
+/// Processors as people count them.
+fn cpu_words(milli: u64) -> String {
+    match (milli, milli % 1000) {
+        (1000, _) => "1 cpu".into(),
+        (_, 0) => format!("{} cpus", milli / 1000),
+        _ => format!("{} cpus", milli as f64 / 1000.0),
+    }
 }
 
 /// Memory as people say it: in the largest unit of which there is one, with one decimal if it needs one.

@@ -3,6 +3,7 @@
 //! The scheduler never looks inside: a [`Work`] is stored beside the job's submission and handed to the world that
 //! starts it. Everything is text exactly as submitted; a world resolves it when it launches.
 
+use crate::cluster::Host;
 use crate::id::JobId;
 use crate::job::JobSpec;
 use crate::time::Span;
@@ -93,6 +94,19 @@ pub struct Limits {
     /// Open files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_files: Option<u32>,
+}
+
+impl Limits {
+    /// These limits; where they say nothing, what the worker asked for of its host is the limit.
+    pub fn or_asked(&self, host: &Host) -> Limits {
+        let cpus = u32::try_from(host.cpu_milli).ok().filter(|&milli| milli > 0);
+        let memory = Some(host.memory_bytes).filter(|&bytes| bytes > 0);
+        Limits {
+            memory_bytes: self.memory_bytes.or(memory),
+            cpu_thousandths: self.cpu_thousandths.or(cpus),
+            ..self.clone()
+        }
+    }
 }
 
 /// Where the output of workers goes.

@@ -40,6 +40,7 @@ pub(crate) fn make(
             env: environment(&team, work, worker.rank),
             workdir: work.workdir.clone(),
             limits: work.limits.clone(),
+            asked: worker.host,
             cpus: team.cpus(worker),
             soft_files,
             grace: work.grace.clone(),

@@ -5,7 +5,7 @@
 //! Never: guesses: a placement that does not fit the spec is told, not bent.
 
 use crate::discover::{CPU, FoundDevice, Inventory};
-use consort_types::{AllocationId, Digest, Form, Grant, JobSpec, Placement, Work};
+use consort_types::{AllocationId, Digest, Form, Grant, Host, JobSpec, Placement, Work};
 use std::fmt;
 
 /// All workers of one allocation on this machine.
@@ -50,6 +50,15 @@ pub struct Worker {
     pub devices: Vec<(u32, Grant)>,
     /// How many of them are processors.
     pub cpus: u32,
+    /// What it asked for of its host.
+    pub host: Host,
+}
+
+impl Worker {
+    /// Whole processors that it has: those it asked for, or those it was granted as devices.
+    pub fn processors(&self) -> u64 {
+        self.host.cpu_milli.div_ceil(1000).max(self.cpus.into())
+    }
 }
 
 /// A placement that does not fit what was submitted or what is here.
@@ -104,6 +113,7 @@ impl<'a> Team<'a> {
                     local_size: 1,
                     cpus: devices.iter().filter(|(position, _)| kind(*position) == CPU).count() as u32,
                     devices,
+                    host: shape.host,
                 });
             }
         }

@@ -6,7 +6,7 @@
 //! under a running daemon, and what an older shim does not know it does without.
 
 use crate::untrusted::{self, Owners};
-use consort_types::{Command, Grace, Limits};
+use consort_types::{Command, Grace, Host, Limits};
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -31,6 +31,9 @@ pub struct Order {
     pub workdir: String,
     /// What it may use of the machine.
     pub limits: Limits,
+    /// What it asked for of the machine: its limit where `limits` says nothing, if control groups can be had.
+    #[serde(default, skip_serializing_if = "Host::is_none")]
+    pub asked: Host,
     /// The processors it may use; all of them when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cpus: Vec<u32>,
@@ -94,6 +97,7 @@ mod tests {
             env: vec![],
             workdir: "/".into(),
             limits: Limits::default(),
+            asked: Host::NONE,
             cpus: vec![],
             soft_files: None,
             grace: Grace::default(),

@@ -12,7 +12,7 @@ use crate::cluster::Host;
 use crate::job::{Count, Form, Role, Shape, WHOLE};
 
 /// The fields about hardware; they exclude `roles`.
-pub const HARDWARE: [&str; 12] = [
+pub const HARDWARE: [&str; 13] = [
     "devices",
     "workers",
     "devices_per_worker",
@@ -24,12 +24,13 @@ pub const HARDWARE: [&str; 12] = [
     "features",
     "cpus",
     "host_memory",
+    "mem",
     "shapes",
 ];
 
 /// What may be said of one shape beside its devices.
-const OF_A_SHAPE: [&str; 8] =
-    ["kind", "share", "memory", "within", "prefer", "features", "cpus", "host_memory"];
+const OF_A_SHAPE: [&str; 9] =
+    ["kind", "share", "memory", "within", "prefer", "features", "cpus", "host_memory", "mem"];
 
 /// Whose words are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,8 +196,9 @@ pub fn features(fields: &mut Fields) -> Result<Vec<String>, ReadError> {
     Ok(value::sorted(names.collect::<Result<_, _>>()?))
 }
 
-/// `cpus: 2.5` and `host_memory: 64GiB`: what a node has beside its devices, or what a member takes of it.
+/// `cpus: 2.5` and `mem: 64GiB`, or `host_memory`: what a node has beside its devices, or what a member takes of it.
 pub fn host(fields: &mut Fields) -> Result<Host, ReadError> {
+    fields.alias("mem", "host_memory")?;
     Ok(Host {
         cpu_milli: fields.read("cpus", value::processors)?.unwrap_or(0),
         memory_bytes: fields.read("host_memory", value::memory)?.unwrap_or(0),

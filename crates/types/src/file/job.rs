@@ -12,6 +12,8 @@
 //! # One worker with 8 devices; `workers` and `devices_per_worker` for more than one.
 //! devices: 8
 //! kind: [h200, mi300x]
+//! cpus: 8
+//! mem: 48GiB
 //! workdir: /data/train
 //! setup: source venv/bin/activate
 //! run: |
@@ -100,7 +102,7 @@ const JOB: [&str; 24] = [
 ];
 
 /// Fields of a stage, or of a job that has only one.
-const BODY: [&str; 15] = [
+const BODY: [&str; 18] = [
     "run",
     "devices",
     "workers",
@@ -111,6 +113,9 @@ const BODY: [&str; 15] = [
     "within",
     "prefer",
     "features",
+    "cpus",
+    "host_memory",
+    "mem",
     "shapes",
     "roles",
     "tasks",

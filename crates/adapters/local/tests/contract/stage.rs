@@ -97,7 +97,7 @@ impl Machine {
 
 impl Stage for Machine {
     type World = LocalWorld;
-    const CAPABILITIES: Capabilities = Capabilities::ALL;
+    const CAPABILITIES: Capabilities = consort_local::CAPABILITIES;
     const FAILURE: i32 = 3;
 
     fn cluster(&self) -> Vec<Input> {

@@ -7,7 +7,7 @@ use consort_agent::launch::{self, ShimProgram, Slot};
 use consort_agent::status::{self, Record, Started};
 use consort_local::{LocalWorld, Setup};
 use consort_types::{
-    AllocationId, AskId, Command, Desired, DeviceId, Fill, Grace, Grant, Input, JobId, JobSpec, Limits,
+    AllocationId, AskId, Command, Desired, DeviceId, Fill, Grace, Grant, Host, Input, JobId, JobSpec, Limits,
     NodeId, Outcome, Output, Placement, Shape, Span, StageWork, Time, WHOLE, Wanted, Work, Works, World,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -132,6 +132,13 @@ impl House {
         let spec = JobSpec::gang("test", size, Shape::any());
         self.shelf.0.lock().unwrap().insert(job, (Arc::new(spec), Arc::new(work)));
         AllocationId { ask: AskId::whole(job), attempt: 1 }
+    }
+
+    /// Lets a job that was stored ask for a part of the machine.
+    pub fn ask_of_host(&mut self, id: AllocationId, host: Host) {
+        let mut kept = self.shelf.0.lock().unwrap();
+        let spec = Arc::make_mut(&mut kept.get_mut(&id.ask.job).unwrap().0);
+        spec.stages[0].roles[0].shapes[0].host = host;
     }
 
     /// Gives a job that was stored something else to run.

@@ -41,6 +41,26 @@ fn the_example_in_the_documentation_is_read_as_it_says() {
 }
 
 #[test]
+fn what_a_worker_takes_of_its_host_stands_beside_its_devices() {
+    let host = |text: &str| {
+        let host = parse(text).spec.stages[0].roles[0].shapes[0].host;
+        (host.cpu_milli, host.memory_bytes >> 30)
+    };
+    assert_eq!(host("{run: x, cpus: 2.5, mem: 8GiB}"), (2_500, 8));
+    assert_eq!(host("{run: x, host_memory: 8GiB}"), (0, 8));
+    assert_eq!(host("{run: x, roles: [{name: w, cpus: 4, mem: 1GiB}]}"), (4_000, 1));
+    assert_eq!(host("{run: x, shapes: [{kind: a, cpus: 4}]}"), (4_000, 0));
+    assert_eq!(host("{stages: [{name: s, run: x, mem: 2GiB}]}"), (0, 2));
+    assert_eq!(host("{run: x, resources: {accelerators: H100:8}, cpus: 4}"), (4_000, 0));
+    assert!(refusal("{run: x, mem: 8GiB, host_memory: 8GiB}").contains("`mem`"));
+    assert!(refusal("{run: x, cpus: 0}").contains("expected a number of processors"));
+    // Limits are apart: what is asked for is the limit only where they say nothing.
+    let JobFile { work, spec, .. } = parse("{run: x, cpus: 4, mem: 8GiB, limits: {memory: 9GiB}}");
+    let limits = work.limits.or_asked(&spec.stages[0].roles[0].shapes[0].host);
+    assert_eq!((limits.cpu_thousandths, limits.memory_bytes), (Some(4_000), Some(9 << 30)));
+}
+
+#[test]
 fn features_stand_beside_the_kind() {
     let features = |text: &str| parse(text).spec.stages[0].roles[0].shapes[0].features.clone();
     assert_eq!(features("{run: x, features: ib}"), ["ib"]);
