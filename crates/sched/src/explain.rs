@@ -360,8 +360,14 @@ fn in_words(role: &Role) -> String {
         let more: Vec<String> =
             memory.into_iter().chain(host).chain(shape.features.iter().cloned()).collect();
         let more = if more.is_empty() { String::new() } else { format!(" with {}", more.join(" and ")) };
+        let formats: Vec<&str> = shape.precisions.iter().map(|precision| precision.name()).collect();
+        let formats = if formats.is_empty() {
+            String::new()
+        } else {
+            format!(" that computes in {}", formats.join(" or "))
+        };
         let within = shape.within.as_ref().map(|within| format!(" within {within}")).unwrap_or_default();
-        format!("{what}{more}{within}")
+        format!("{what}{more}{formats}{within}")
     });
     shapes.collect::<Vec<_>>().join(" or ")
 }

@@ -8,6 +8,7 @@ use crate::id::JobId;
 use crate::job::JobSpec;
 use crate::time::Span;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// What to start, and how to treat it.
@@ -44,6 +45,47 @@ pub struct StageWork {
     /// The index of each task of a bag, as its owner counts; by position when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub indices: Vec<u32>,
+    /// What differs by kind of device; only where the stage has one role.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub variants: Vec<Variant>,
+}
+
+impl StageWork {
+    /// The variant for devices of this kind, if there is one. Names of kinds may be written in any case.
+    pub fn variant(&self, kind: &str) -> Option<&Variant> {
+        self.variants.iter().find(|variant| variant.kind.eq_ignore_ascii_case(kind))
+    }
+}
+
+/// What is different on one kind of device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Variant {
+    /// The kind.
+    pub kind: String,
+    /// What is run there; what the stage runs when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<Command>,
+    /// Asked for by name; wins over the job's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<(String, String)>,
+}
+
+impl Work {
+    /// What a stage runs on devices of this kind: the same, with its variant for that kind put in place.
+    pub fn on(&self, stage: usize, kind: &str) -> Cow<'_, Work> {
+        let Some(variant) = self.stages.get(stage).and_then(|stage| stage.variant(kind)) else {
+            return Cow::Borrowed(self);
+        };
+        let mut work = self.clone();
+        if let (Some(command), Some(place)) = (&variant.command, work.stages[stage].commands.first_mut()) {
+            place.clone_from(command);
+        }
+        work.env.retain(|(name, _)| !variant.env.iter().any(|(known, _)| known == name));
+        work.env.extend(variant.env.iter().cloned());
+        work.env.sort();
+        Cow::Owned(work)
+    }
 }
 
 /// What one worker runs.

@@ -7,7 +7,7 @@
 
 use crate::gres::Gres;
 use crate::submission::Part;
-use consort_types::{AllocationId, CPU, DeviceId, JobSpec, Limits, Placement, Work};
+use consort_types::{AllocationId, CPU, DeviceId, JobSpec, Limits, Placement, Precision, Work};
 use std::collections::BTreeMap;
 
 /// What a job gets of a node beside its devices, when it does not say.
@@ -40,6 +40,10 @@ pub struct Seat {
     pub devices: u32,
     /// Processors that were granted as devices.
     pub cpus: u32,
+    /// The kind of its devices.
+    pub kind: String,
+    /// The best number format of those it asked for that its devices compute in.
+    pub precision: Option<Precision>,
 }
 
 /// Everybody.
@@ -87,7 +91,7 @@ impl Layout {
             let shape = role.shapes.get(usize::from(fill.shape));
             let shape = shape.ok_or_else(|| format!("role {} has no shape {}", role.name, fill.shape))?;
             for member in 0..fill.count {
-                let (mut at, mut cpus, mut gres) = (None, 0, BTreeMap::new());
+                let (mut at, mut cpus, mut gres, mut kind) = (None, 0, BTreeMap::new(), String::new());
                 for _ in 0..shape.devices {
                     let grant = grants.next().ok_or("the placement lacks devices")?;
                     let spot =
@@ -95,6 +99,7 @@ impl Layout {
                     if *at.get_or_insert(spot.node) != spot.node {
                         return Err("one worker would sit on two nodes".into());
                     }
+                    spot.kind.clone_into(&mut kind);
                     match spot.resource {
                         Some((name, kind)) => {
                             *gres.entry((name.to_owned(), kind.to_owned())).or_insert(0) += 1;
@@ -121,6 +126,8 @@ impl Layout {
                     first: need.devices,
                     devices,
                     cpus,
+                    precision: Precision::best(&kind, &shape.precisions),
+                    kind,
                 });
                 need.take(devices, cpus, gres, &work.limits.or_asked(&shape.host), portion);
             }

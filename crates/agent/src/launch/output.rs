@@ -49,7 +49,8 @@ mod tests {
     #[test]
     fn patterns_name_job_task_and_rank() {
         let spec = JobSpec::gang("a/b", 1, Shape::any());
-        let stage = StageWork { commands: vec![Command::Program(vec![])], indices: vec![4, 7] };
+        let stage =
+            StageWork { commands: vec![Command::Program(vec![])], indices: vec![4, 7], variants: vec![] };
         let mut work = Work {
             stages: vec![stage],
             workdir: "/data".into(),

@@ -45,6 +45,7 @@ pub(super) mod environment;
 pub(super) mod indices;
 mod resources;
 pub(super) mod settings;
+mod variants;
 mod write;
 
 pub use indices::parse as array;
@@ -102,7 +103,7 @@ const JOB: [&str; 24] = [
 ];
 
 /// Fields of a stage, or of a job that has only one.
-const BODY: [&str; 18] = [
+const BODY: [&str; 20] = [
     "run",
     "devices",
     "workers",
@@ -116,6 +117,8 @@ const BODY: [&str; 18] = [
     "cpus",
     "host_memory",
     "mem",
+    "precision",
+    "variants",
     "shapes",
     "roles",
     "tasks",
@@ -187,6 +190,7 @@ fn body(fields: &mut Fields, setup: Option<&str>) -> Result<(StageSpec, StageWor
     };
     let given = fields.given("run");
     let shared = fields.take("run").map(|node| command::read(node, setup)).transpose()?;
+    let variants = variants::take(fields, setup)?;
     let (mut roles, mut commands, mut spare) = (vec![], vec![], given);
     for member in body::members(fields, Dialect::File)? {
         commands.push(match (member.run, &shared) {
@@ -194,6 +198,9 @@ fn body(fields: &mut Fields, setup: Option<&str>) -> Result<(StageSpec, StageWor
             (None, Some(shared)) => {
                 spare = None;
                 shared.clone()
+            }
+            (None, None) if variants::cover(&variants, &member.role) => {
+                variants[0].1.command.clone().expect("every variant has one")
             }
             (None, None) => {
                 return Err(
@@ -206,12 +213,14 @@ fn body(fields: &mut Fields, setup: Option<&str>) -> Result<(StageSpec, StageWor
     if let Some(place) = spare {
         return Err(place.fail("`run` is given although every role has its own, expected only one of them"));
     }
-    let bytes: usize = commands.iter().map(command::bytes).sum();
+    let variants = variants::accepted(variants, &roles)?;
+    let all = commands.iter().chain(variants.iter().filter_map(|variant| variant.command.as_ref()));
+    let bytes: usize = all.map(command::bytes).sum();
     if bytes > limits::COMMAND_BYTES {
         return Err(place.fail("what is run is larger than 1 MiB, expected less, or a file that holds it"));
     }
     let stage = StageSpec { name: String::new(), form, roles, after: vec![] };
-    Ok((stage, StageWork { commands, indices }))
+    Ok((stage, StageWork { commands, indices, variants }))
 }
 
 #[cfg(test)]

@@ -134,7 +134,7 @@ fn assemble(file: &str, command: Command, around: &Around<'_>, options: Options)
     spec.stages[0].roles = vec![Role { name: "worker".into(), count, shapes: vec![shape] }];
     let workdir = options.workdir.unwrap_or_else(|| ".".into());
     let work = Work {
-        stages: vec![StageWork { commands: vec![command], indices }],
+        stages: vec![StageWork { commands: vec![command], indices, variants: vec![] }],
         workdir: super::job::settings::workdir(&workdir, around).map_err(fail)?,
         env: options.env,
         inherited: vec![],

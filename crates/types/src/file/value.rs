@@ -6,6 +6,7 @@
 
 use super::limits;
 use crate::job::{Condition, Count, Qos, WHOLE};
+use crate::precision::Precision;
 use crate::time::{Span, Time};
 
 /// What was expected.
@@ -136,6 +137,12 @@ pub fn share(text: &str) -> Result<u16, Expected> {
         Some(share) if (1..=u64::from(WHOLE)).contains(&share) => Ok(share as u16),
         _ => Err("a share of a device from 0.001 to 1".into()),
     }
+}
+
+/// A number format.
+pub fn precision(text: &str) -> Result<Precision, Expected> {
+    let names = || Precision::ALL.map(|(_, name)| name).join(", ");
+    Precision::named(text).ok_or_else(|| format!("a number format: one of {}", names()))
 }
 
 /// Processors, in thousandths.

@@ -84,7 +84,7 @@ impl Machine {
         let text = format!("{begin}echo $$ >> {}/$CONSORT_ALLOCATION; {end}", self.roll().display());
         let command = Command::Program(vec!["/bin/sh".into(), "-c".into(), text]);
         Work {
-            stages: vec![StageWork { commands: vec![command], indices: vec![] }],
+            stages: vec![StageWork { commands: vec![command], indices: vec![], variants: vec![] }],
             workdir: "/tmp".into(),
             env: vec![],
             inherited: vec![],

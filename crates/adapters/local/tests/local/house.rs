@@ -54,7 +54,7 @@ pub fn sh(text: &str) -> Work {
 
 pub fn work(command: Command) -> Work {
     Work {
-        stages: vec![StageWork { commands: vec![command], indices: vec![] }],
+        stages: vec![StageWork { commands: vec![command], indices: vec![], variants: vec![] }],
         workdir: "/tmp".into(),
         env: vec![],
         inherited: vec![],

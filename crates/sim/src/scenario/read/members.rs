@@ -90,6 +90,9 @@ pub(super) fn modifier(words: &mut Words<'_>, roles: &mut [Role]) -> Result<bool
     } else if words.take("ram") {
         let memory = words.read("an amount of memory", value::memory)?;
         role.shapes.iter_mut().for_each(|shape| shape.host.memory_bytes = memory);
+    } else if words.take("precision") {
+        let precision = words.read("a number format", value::precision)?;
+        role.shapes.iter_mut().for_each(|shape| shape.precisions.push(precision));
     } else if words.take("feature") {
         let feature = words.read("the name of a feature", value::name)?;
         for shape in &mut role.shapes {
