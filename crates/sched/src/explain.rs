@@ -6,7 +6,7 @@
 
 use crate::belief::length;
 use crate::check::domain;
-use crate::class::Class;
+use crate::class::{Class, ClassRole};
 use crate::draft::{Draft, room};
 use crate::free::Free;
 use crate::lines::Lines;
@@ -252,7 +252,7 @@ pub(crate) fn no_room<'a>(draft: &Draft<'a>, ask: &AskView<'a>) -> Reason {
     let stage = &ask.spec().stages[usize::from(ask.id().stage)];
     let (closed, foreign, ill) = draft.out_of_reach(ask);
     Reason::NoRoom {
-        needs: stage.roles.iter().map(in_words).collect::<Vec<_>>().join(" and "),
+        needs: stage.roles.iter().zip(&ask.class().roles).map(in_words).collect::<Vec<_>>().join(" and "),
         free: kinds.iter().map(|&kind| (kind_name(&view, kind), draft.free_for(ask, kind))).collect(),
         closed,
         foreign,
@@ -339,12 +339,13 @@ fn holders<'a>(view: &View<'a>, draft: &Draft<'a>, ask: &AskView<'a>, of_hosts: 
 }
 
 /// `16 h200`, `2 x 8 h200 within nvlink`, `4 h200 with ib and nvme`, `0.5 of a t4`, `4 to 8 a100 or 8 v100`.
-fn in_words(role: &Role) -> String {
+/// Memory is that of the class, which may ask for more than the job did: what it ran out of.
+fn in_words((role, class): (&Role, &ClassRole)) -> String {
     let count = match role.count {
         Count { min, max } if min == max => min.to_string(),
         Count { min, max } => format!("{min} to {max}"),
     };
-    let shapes = role.shapes.iter().map(|shape| {
+    let shapes = role.shapes.iter().zip(&class.shapes).map(|(shape, class)| {
         let any = if count == "1" && shape.devices == 1 { "device" } else { "devices" };
         let kind = shape.kind.as_deref().unwrap_or(any);
         let what = match (shape.devices, shape.share, count.as_str()) {
@@ -355,7 +356,11 @@ fn in_words(role: &Role) -> String {
             (1, share, _) => format!("{count} x {} of a {kind}", f64::from(share) / f64::from(WHOLE)),
             (devices, ..) => format!("{count} x {devices} {kind}"),
         };
-        let memory = (shape.memory_bytes > 0).then(|| memory_words(shape.memory_bytes));
+        let memory = match class.memory_bytes {
+            0 => None,
+            bytes if bytes > shape.memory_bytes => Some(format!("more than {}", memory_words(bytes - 1))),
+            bytes => Some(memory_words(bytes)),
+        };
         let host = (!shape.host.is_none()).then(|| host_words(&shape.host));
         let more: Vec<String> =
             memory.into_iter().chain(host).chain(shape.features.iter().cloned()).collect();

@@ -220,6 +220,20 @@ pub struct Shape {
     /// will do when empty.
     #[serde(default)]
     pub precisions: Vec<Precision>,
+    /// What is done about an attempt that ran out of device memory.
+    #[serde(default)]
+    pub on_oom: OnOom,
+}
+
+/// What is done about an attempt that ran out of device memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnOom {
+    /// The same as about any failure.
+    #[default]
+    Retry,
+    /// It is tried again on kinds with more memory only, and fails where there is none. So are later jobs of its name.
+    Larger,
 }
 
 /// By hand too: a workload that was generated before there were features and the like keeps its digest.
@@ -238,6 +252,9 @@ impl Hash for Shape {
         if !self.precisions.is_empty() {
             self.precisions.hash(state);
         }
+        if self.on_oom != OnOom::Retry {
+            self.on_oom.hash(state);
+        }
     }
 }
 
@@ -249,9 +266,10 @@ impl Serialize for Shape {
             self.prefer.is_some(),
             !self.host.is_none(),
             !self.precisions.is_empty(),
+            self.on_oom != OnOom::Retry,
         ];
         let written = said.map(|is_said| is_said || !to.is_human_readable());
-        let [features, prefer, host, precisions] = written;
+        let [features, prefer, host, precisions, on_oom] = written;
         let fields = 5 + written.into_iter().filter(|is_written| *is_written).count();
         let mut written = to.serialize_struct("Shape", fields)?;
         written.serialize_field("kind", &self.kind)?;
@@ -270,6 +288,9 @@ impl Serialize for Shape {
         }
         if precisions {
             written.serialize_field("precisions", &self.precisions)?;
+        }
+        if on_oom {
+            written.serialize_field("on_oom", &self.on_oom)?;
         }
         written.end()
     }
@@ -293,6 +314,7 @@ impl Shape {
             prefer: None,
             host: Host::NONE,
             precisions: vec![],
+            on_oom: OnOom::Retry,
         }
     }
 }

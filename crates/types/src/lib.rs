@@ -39,7 +39,7 @@ pub use cluster::{CPU, DeviceGroup, Host, KindSpec, LevelSpec, NodeSpec, Setting
 pub use digest::Digest;
 pub use id::{AllocationId, AskId, DeviceId, JobId, KindId, NodeId, QueueId, TenantId};
 pub use input::{Cause, Event, Fact, Illness, Input, Outcome};
-pub use job::{Condition, Count, Dependency, Form, JobSpec, Qos, Role, Shape, StageSpec, WHOLE};
+pub use job::{Condition, Count, Dependency, Form, JobSpec, OnOom, Qos, Role, Shape, StageSpec, WHOLE};
 pub use plan::{Fill, Grant, Move, Placement, Plan, Slot, StopCause};
 pub use precision::Precision;
 pub use reason::{Explanation, Holder, Reason};

@@ -13,7 +13,7 @@ use crate::job::{Count, Form, Role, Shape, WHOLE};
 use crate::precision::Precision;
 
 /// The fields about hardware; they exclude `roles`.
-pub const HARDWARE: [&str; 14] = [
+pub const HARDWARE: [&str; 15] = [
     "devices",
     "workers",
     "devices_per_worker",
@@ -27,12 +27,24 @@ pub const HARDWARE: [&str; 14] = [
     "host_memory",
     "mem",
     "precision",
+    "on_oom",
     "shapes",
 ];
 
 /// What may be said of one shape beside its devices.
-const OF_A_SHAPE: [&str; 10] =
-    ["kind", "share", "memory", "within", "prefer", "features", "cpus", "host_memory", "mem", "precision"];
+const OF_A_SHAPE: [&str; 11] = [
+    "kind",
+    "share",
+    "memory",
+    "within",
+    "prefer",
+    "features",
+    "cpus",
+    "host_memory",
+    "mem",
+    "precision",
+    "on_oom",
+];
 
 /// Whose words are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -178,6 +190,7 @@ fn alternatives(fields: &mut Fields, devices: u32) -> Result<Vec<Shape>, ReadErr
         features: features(fields)?,
         host: host(fields)?,
         precisions: precisions(fields)?,
+        on_oom: fields.read("on_oom", value::on_oom)?.unwrap_or_default(),
     };
     let Some(node) = fields.take("kind") else { return Ok(vec![shape]) };
     let (place, nodes) = (node.place, node.one_or_more("kind")?);

@@ -103,7 +103,7 @@ const JOB: [&str; 24] = [
 ];
 
 /// Fields of a stage, or of a job that has only one.
-const BODY: [&str; 20] = [
+const BODY: [&str; 21] = [
     "run",
     "devices",
     "workers",
@@ -118,6 +118,7 @@ const BODY: [&str; 20] = [
     "host_memory",
     "mem",
     "precision",
+    "on_oom",
     "variants",
     "shapes",
     "roles",

@@ -51,6 +51,18 @@ fn what_was_asked_for_of_the_host_is_the_limit() {
 }
 
 #[test]
+fn a_worker_that_ran_out_of_device_memory_is_told_by_its_last_words() {
+    let mut house = House::new();
+    let words = "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB";
+    let outcome = house.run(sh(&format!("echo '{words}' >&2; exit 1"))).0;
+    assert_eq!(outcome, Outcome::Failed { code: 1, cause: Cause::DeviceMemory });
+    // Said long before the end, and by one that succeeded.
+    let outcome = house.run(sh(&format!("echo '{words}'; head -c 40000 /dev/zero | tr '\\0' x; exit 1"))).0;
+    assert_eq!(outcome, Outcome::Failed { code: 1, cause: Cause::Exit });
+    assert_eq!(house.run(sh(&format!("echo '{words}'"))).0, Outcome::Succeeded);
+}
+
+#[test]
 fn a_limit_of_its_own_wins_over_what_was_asked_for() {
     let mut house = House::new();
     let mut work = sh("head -c 60000000 /dev/zero | tail -c 50000000 > /dev/null; exit 0");

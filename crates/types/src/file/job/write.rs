@@ -2,7 +2,7 @@
 
 use super::JobFile;
 use super::indices;
-use crate::job::{Condition, Count, Dependency, Form, Role, Shape, StageSpec};
+use crate::job::{Condition, Count, Dependency, Form, OnOom, Role, Shape, StageSpec};
 use crate::time::{Span, Time, calendar};
 use crate::work::{Command, StageWork, Variant};
 use serde_json::{Map, Value, json};
@@ -133,6 +133,9 @@ fn shape(shape: &Shape) -> Value {
     }
     if shape.host.memory_bytes > 0 {
         written["host_memory"] = bytes(shape.host.memory_bytes).into();
+    }
+    if shape.on_oom == OnOom::Larger {
+        written["on_oom"] = "larger".into();
     }
     if !shape.precisions.is_empty() {
         written["precision"] = shape.precisions.iter().map(|precision| precision.name()).collect();
