@@ -7,6 +7,7 @@
 
 mod cpu;
 mod declared;
+mod host;
 mod inventory;
 mod nvidia;
 mod pci;
@@ -47,7 +48,9 @@ pub fn discover(sources: &Sources) -> Inventory {
     if declared.searches.contains(&Search::Cpu) {
         found.extend(cpu::find(root, &mut notes));
     }
-    Inventory::new(hostname(), found, notes)
+    let mut inventory = Inventory::new(hostname(), found, notes);
+    inventory.host = host::find(root);
+    inventory
 }
 
 fn hostname() -> String {

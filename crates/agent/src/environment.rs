@@ -21,7 +21,7 @@ mod team;
 pub use team::{Misfit, Team, Worker, port};
 
 use crate::launch::allocation_name;
-use consort_types::{Form, WHOLE, Work};
+use consort_types::{Form, Precision, WHOLE, Work};
 use std::collections::BTreeMap;
 
 /// Where programs are looked for when nobody says.
@@ -33,7 +33,7 @@ const SECRETS: [&str; 1] = ["SLURM_JWT"];
 
 /// Variables that are Consort's. Inherited from another job or from the daemon's own settings, they would be wrong here;
 /// other variables that begin with `CONSORT_` belong to the user.
-pub const OURS: [&str; 23] = [
+pub const OURS: [&str; 25] = [
     // What a worker is told of itself.
     "CONSORT_JOB",
     "CONSORT_JOB_NAME",
@@ -49,6 +49,8 @@ pub const OURS: [&str; 23] = [
     "CONSORT_LOCAL_SIZE",
     "CONSORT_DEVICES",
     "CONSORT_SHARE",
+    "CONSORT_VARIANT",
+    "CONSORT_PRECISION",
     "CONSORT_SLOT",
     "CONSORT_SHIM",
     // What the daemon and its clients are told.
@@ -68,8 +70,8 @@ pub fn environment(team: &Team<'_>, work: &Work, rank: u32) -> Vec<(String, Stri
     all.extend(work.inherited.iter().filter(|(name, _)| !SECRETS.contains(&&**name)).cloned());
     frameworks::set(&mut all, team, worker);
     slurm::set(&mut all, team, worker, work);
-    if worker.cpus > 0 && !work.inherited.iter().any(|(name, _)| name == "OMP_NUM_THREADS") {
-        all.insert("OMP_NUM_THREADS".into(), worker.cpus.to_string());
+    if worker.processors() > 0 && !work.inherited.iter().any(|(name, _)| name == "OMP_NUM_THREADS") {
+        all.insert("OMP_NUM_THREADS".into(), worker.processors().to_string());
     }
     all.extend(work.env.iter().cloned());
     masks::set(&mut all, team, worker);
@@ -104,9 +106,17 @@ fn set_own(all: &mut BTreeMap<String, String>, team: &Team<'_>, worker: &Worker)
     if let Some(share) = share.filter(|&share| share < WHOLE) {
         all.insert("CONSORT_SHARE".into(), share.to_string());
     }
+    let told = [("CONSORT_VARIANT", worker.variant.clone()), ("CONSORT_PRECISION", precision(team, worker))];
+    all.extend(told.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
     if let Form::Bag { tasks } | Form::Service { replicas: tasks } = stage.form {
         all.insert("CONSORT_TASKS".into(), tasks.to_string());
     }
+}
+
+/// The best number format of those the worker asked for that its devices compute in.
+fn precision(team: &Team<'_>, worker: &Worker) -> Option<String> {
+    let kind = &team.devices(worker).next()?.kind;
+    Precision::best(kind, &worker.precisions).map(|precision| precision.to_string())
 }
 
 #[cfg(test)]

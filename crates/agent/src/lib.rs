@@ -29,6 +29,7 @@ pub mod health;
 pub mod launch;
 pub mod news;
 mod nvidia;
+pub mod oom;
 pub mod owned;
 pub mod process;
 pub mod shim;

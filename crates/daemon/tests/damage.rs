@@ -56,7 +56,11 @@ fn say(journal: &mut Journal, scheduler: &mut Scheduler, inputs: Vec<Input>) {
 
 fn work() -> Work {
     Work {
-        stages: vec![StageWork { commands: vec![Command::Program(vec!["true".into()])], indices: vec![] }],
+        stages: vec![StageWork {
+            commands: vec![Command::Program(vec!["true".into()])],
+            indices: vec![],
+            variants: vec![],
+        }],
         workdir: "/".into(),
         env: vec![],
         inherited: vec![("PATH".into(), "/bin".into())],

@@ -97,7 +97,11 @@ impl House {
 
 fn work() -> Work {
     Work {
-        stages: vec![StageWork { commands: vec![Command::Program(vec!["true".into()])], indices: vec![] }],
+        stages: vec![StageWork {
+            commands: vec![Command::Program(vec!["true".into()])],
+            indices: vec![],
+            variants: vec![],
+        }],
         workdir: "/".into(),
         env: vec![],
         inherited: vec![("PATH".into(), "/bin".into())],

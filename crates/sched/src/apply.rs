@@ -6,6 +6,7 @@
 
 mod allocations;
 mod jobs;
+mod memory;
 mod nodes;
 mod story;
 

@@ -232,6 +232,7 @@ fn take(
 /// the devices, and the grants of the roles behind.
 fn members_are_kept<'g>(
     cluster: &Cluster,
+    counts_hosts: bool,
     shape: &ClassShape,
     count: u32,
     grants: &'g [Grant],
@@ -240,7 +241,8 @@ fn members_are_kept<'g>(
         return Err(Breach::WrongShape);
     }
     let devices = shape.devices as usize;
-    if shape.host.is_none() {
+    let counts_hosts = counts_hosts && devices > 0 && cluster.pools.is_some();
+    if shape.host.is_none() && !counts_hosts {
         let (mine, rest) = grants.split_at(count as usize * devices);
         return Ok((mine.into(), rest));
     }
@@ -250,10 +252,23 @@ fn members_are_kept<'g>(
         let seat = member.first().or(behind.first()).ok_or(Breach::NotWhole)?;
         let node = &cluster.nodes[cluster.device(seat.device).node.index()];
         rest = behind;
-        for pool in Pool::ALL.into_iter().filter(|pool| pool.of(&shape.host) > 0) {
+        for pool in Pool::ALL {
             let Some(device) = node.pool(pool) else { continue };
+            let asked = pool.of(&shape.host);
+            if asked == 0 && !counts_hosts {
+                continue;
+            }
             let (taken, behind) = rest.split_first().ok_or(Breach::NotWhole)?;
-            if *taken != (Grant { device, share: 0, memory_bytes: pool.of(&shape.host) }) {
+            let is_kept = match asked {
+                0 => {
+                    let kind = cluster.device(seat.device).kind;
+                    let thousandths = u64::from(shape.devices) * u64::from(shape.share);
+                    let most = cluster.share_of_pool(cluster.device(device).node, pool, kind, thousandths);
+                    taken.memory_bytes <= most
+                }
+                asked => taken.memory_bytes == asked,
+            };
+            if taken.device != device || !taken.is_of_host() || !is_kept {
                 return Err(Breach::WrongShape);
             }
             rest = behind;
@@ -284,7 +299,7 @@ fn role_is_kept<'g>(
     if !is_in_range || total > grants.len() as u64 {
         return Err(Breach::NotWhole);
     }
-    let (mine, rest) = members_are_kept(cluster, shape, fill.count, grants)?;
+    let (mine, rest) = members_are_kept(cluster, capabilities.counts_hosts, shape, fill.count, grants)?;
     let mine = &mine[..];
     if shape.share < WHOLE && !capabilities.shares {
         return Err(Breach::CannotShare);

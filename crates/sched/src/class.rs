@@ -2,7 +2,7 @@
 //! about one of them (it fits nowhere just now) holds for all.
 
 use crate::state::cluster::{Cluster, FeatureId, Level, Pool};
-use consort_types::{Count, DeviceId, Host, KindId, Role, WHOLE};
+use consort_types::{Count, DeviceId, Host, KindId, Precision, Role, WHOLE};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -36,6 +36,8 @@ pub(crate) struct ClassShape {
     pub prefer: Option<Level>,
     /// What a member takes of its node beside devices.
     pub host: Host,
+    /// Number formats of which a kind must compute in one; most ask for nothing.
+    pub precisions: Vec<Precision>,
 }
 
 impl ClassShape {
@@ -51,10 +53,16 @@ impl ClassShape {
         all.filter(is_meant).collect::<Vec<_>>().into_iter().map(KindId)
     }
 
-    /// Whether a device of this kind has the memory it asks for.
+    /// Whether a device of this kind has the memory and the number formats it asks for.
     pub fn suits(&self, cluster: &Cluster, kind: KindId) -> bool {
         let memory = cluster.memory(kind);
-        memory == 0 || self.memory_bytes <= memory
+        (memory == 0 || self.memory_bytes <= memory) && self.computes_on(cluster, kind)
+    }
+
+    /// Whether a kind computes in a number format that would do.
+    pub fn computes_on(&self, cluster: &Cluster, kind: KindId) -> bool {
+        let name = &cluster.kinds[kind.index()].spec.name;
+        self.precisions.is_empty() || Precision::best(name, &self.precisions).is_some()
     }
 
     /// Whether it could use this device, were it free.
@@ -100,7 +108,18 @@ impl Class {
                 let (devices, share, memory_bytes) = (shape.devices, shape.share, shape.memory_bytes);
                 let features = shape.features.iter().map(|name| cluster.feature(name));
                 let features = features.collect::<Option<_>>()?;
-                Some(ClassShape { kind, devices, share, memory_bytes, within, features, prefer, host })
+                let precisions = shape.precisions.clone();
+                Some(ClassShape {
+                    kind,
+                    devices,
+                    share,
+                    memory_bytes,
+                    within,
+                    features,
+                    prefer,
+                    host,
+                    precisions,
+                })
             });
             Some(ClassRole { count: role.count, shapes: shapes.collect::<Option<_>>()? })
         });

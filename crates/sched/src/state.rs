@@ -6,6 +6,7 @@
 
 pub(crate) mod cluster;
 pub(crate) mod jobs;
+pub(crate) mod learned;
 pub(crate) mod ledger;
 pub(crate) mod queues;
 pub(crate) mod tombstones;
@@ -14,6 +15,7 @@ use crate::class::Classes;
 use cluster::Cluster;
 use consort_types::{AllocationId, DeviceId, Digest, Grant, Slot, Time};
 use jobs::Jobs;
+use learned::Learned;
 use ledger::Ledger;
 use queues::Queues;
 use serde::{Deserialize, Serialize};
@@ -41,6 +43,8 @@ pub(crate) struct State {
     pub tombstones: Tombstones,
     /// What the policy remembers.
     pub slot: Slot,
+    /// What was learned from how jobs ended.
+    pub learned: Learned,
 }
 
 impl State {

@@ -3,7 +3,7 @@
 use crate::class::{Class, ClassId};
 use crate::explain::world_words;
 use crate::state::State;
-use crate::state::cluster::Health;
+use crate::state::cluster::{Health, Pool};
 use crate::state::jobs::{Ask, AskState, Ending, Job, Phase, Why};
 use consort_types::*;
 use std::sync::Arc;
@@ -185,6 +185,16 @@ impl<'a> View<'a> {
             first: DeviceId(node.first),
             devices: node.count,
         })
+    }
+
+    /// What no job holds of a node's processors and memory; 0 of what it does not account for.
+    pub fn host_left(&self, node: NodeId) -> Host {
+        let cluster = &self.state.cluster;
+        let left = |pool| {
+            let device = cluster.nodes[node.index()].pool(pool);
+            device.map_or(0, |id| cluster.unheld(id).1.max(0) as u64)
+        };
+        Host { cpu_milli: left(Pool::Cpu), memory_bytes: left(Pool::Memory) }
     }
 
     /// A node by its name.

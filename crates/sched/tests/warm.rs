@@ -91,7 +91,7 @@ fn role(dice: &mut Dice, name: &str) -> Role {
             return Shape { devices: 0, features, host, ..Shape::any() };
         }
         let prefer = (share == WHOLE && dice.chance(15)).then(|| "rack".into());
-        Shape { kind, devices, share, memory_bytes, within, features, prefer, host }
+        Shape { kind, devices, share, memory_bytes, within, features, prefer, host, ..Shape::any() }
     };
     let shapes = (0..2).map(&mut shape).collect::<Vec<_>>();
     let shapes = shapes[..1 + dice.below(2) as usize].to_vec();

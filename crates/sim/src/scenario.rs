@@ -25,7 +25,7 @@
 //! | `policy las` | one of the stock policies; without it, `priority` |
 //! | `tenant red: guarantee 8 h200, ceiling 12 h200` | a tenant; without any such line, tenants need not be declared |
 //! | `queue urgent: priority 10, strict, for red and blue` | a queue; likewise |
-//! | `world starts take 10s, stops take 30s, endings take 5s, cannot preempt, cannot share, cannot pick` | what the world is like |
+//! | `world starts take 10s, stops take 30s, endings take 5s, cannot preempt, cannot share, cannot pick, counts hosts` | what the world is like |
 //! | `at 5s ACT` | what happens when; in order of time |
 //! | `expect`, `expect tenants`, `expect events` | what is so once everything up to the last `at` has happened |
 //! | `finally`, `finally tenants`, `finally events` | the same when nothing can happen any more |

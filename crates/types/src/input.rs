@@ -167,6 +167,8 @@ pub enum Cause {
     NotRun,
     /// A time limit that is not the job's own.
     TimeLimit,
+    /// It needed more memory than its devices have, as its own last words say.
+    DeviceMemory,
     /// Somebody ended it where it ran, past us. It is not tried again: whoever did it meant it.
     Cancelled,
 }
@@ -198,6 +200,7 @@ impl fmt::Display for Outcome {
                 write!(f, "was killed by signal {}", code.saturating_sub(128))
             }
             Outcome::Failed { cause: Cause::OutOfMemory, .. } => f.write_str("ran out of memory"),
+            Outcome::Failed { cause: Cause::DeviceMemory, .. } => f.write_str("ran out of device memory"),
             Outcome::Failed { cause: Cause::NotRun, .. } => f.write_str("could not be run, its log says why"),
             Outcome::Failed { cause: Cause::TimeLimit, .. } => {
                 f.write_str("ran into a time limit of the cluster")

@@ -11,6 +11,7 @@
 
 use crate::cluster::Host;
 use crate::id::JobId;
+use crate::precision::Precision;
 use crate::time::{Span, Time};
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Serialize, Serializer};
@@ -215,6 +216,24 @@ pub struct Shape {
     /// What each member takes of its node beside devices. A member may want nothing else, and no device.
     #[serde(default)]
     pub host: Host,
+    /// Number formats that would do, the preferred first: a kind that computes in none of them is not acceptable. Any kind
+    /// will do when empty.
+    #[serde(default)]
+    pub precisions: Vec<Precision>,
+    /// What is done about an attempt that ran out of device memory.
+    #[serde(default)]
+    pub on_oom: OnOom,
+}
+
+/// What is done about an attempt that ran out of device memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnOom {
+    /// The same as about any failure.
+    #[default]
+    Retry,
+    /// It is tried again on kinds with more memory only, and fails where there is none. So are later jobs of its name.
+    Larger,
 }
 
 /// By hand too: a workload that was generated before there were features and the like keeps its digest.
@@ -230,15 +249,28 @@ impl Hash for Shape {
         if !self.host.is_none() {
             self.host.hash(state);
         }
+        if !self.precisions.is_empty() {
+            self.precisions.hash(state);
+        }
+        if self.on_oom != OnOom::Retry {
+            self.on_oom.hash(state);
+        }
     }
 }
 
 /// Written by hand for the same reason as that of a node: what is not asked for is not written.
 impl Serialize for Shape {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let said = [!self.features.is_empty(), self.prefer.is_some(), !self.host.is_none()];
-        let [features, prefer, host] = said.map(|is_said| is_said || !to.is_human_readable());
-        let fields = 5 + [features, prefer, host].into_iter().filter(|is_written| *is_written).count();
+        let said = [
+            !self.features.is_empty(),
+            self.prefer.is_some(),
+            !self.host.is_none(),
+            !self.precisions.is_empty(),
+            self.on_oom != OnOom::Retry,
+        ];
+        let written = said.map(|is_said| is_said || !to.is_human_readable());
+        let [features, prefer, host, precisions, on_oom] = written;
+        let fields = 5 + written.into_iter().filter(|is_written| *is_written).count();
         let mut written = to.serialize_struct("Shape", fields)?;
         written.serialize_field("kind", &self.kind)?;
         written.serialize_field("devices", &self.devices)?;
@@ -253,6 +285,12 @@ impl Serialize for Shape {
         }
         if host {
             written.serialize_field("host", &self.host)?;
+        }
+        if precisions {
+            written.serialize_field("precisions", &self.precisions)?;
+        }
+        if on_oom {
+            written.serialize_field("on_oom", &self.on_oom)?;
         }
         written.end()
     }
@@ -275,6 +313,8 @@ impl Shape {
             features: vec![],
             prefer: None,
             host: Host::NONE,
+            precisions: vec![],
+            on_oom: OnOom::Retry,
         }
     }
 }

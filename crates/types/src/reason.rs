@@ -91,6 +91,9 @@ pub enum Reason {
         scattered: bool,
         /// Set when it also needs a part of a node's processors or memory.
         hosted: bool,
+        /// Of the nodes with enough free devices, the one that lacks least of what is asked for beside them, and what it
+        /// has left of that: `3 cpus`.
+        nearest: Option<(String, String)>,
         /// Who holds what it could use, soonest to end first; the first few.
         holders: Vec<Holder>,
         /// How many others do.
@@ -161,7 +164,18 @@ impl Reason {
             Reason::Behind { head, name, queue } => {
                 write!(f, "is behind {} in queue {queue}", called(head.job, name, now))
             }
-            Reason::NoRoom { needs, free, closed, foreign, ill, scattered, hosted, holders, others } => {
+            Reason::NoRoom {
+                needs,
+                free,
+                closed,
+                foreign,
+                ill,
+                scattered,
+                hosted,
+                nearest,
+                holders,
+                others,
+            } => {
                 write!(f, "needs {needs}, ")?;
                 match free.as_slice() {
                     [] => f.write_str("0 free")?,
@@ -171,10 +185,11 @@ impl Reason {
                         write!(f, "{} free", kinds.collect::<Vec<_>>().join(" and "))?;
                     }
                 }
-                match (scattered, hosted) {
-                    (false, _) => {}
-                    (true, false) => f.write_str(" but not together")?,
-                    (true, true) => f.write_str(" but not together with the rest")?,
+                match (scattered, hosted, nearest) {
+                    (false, ..) => {}
+                    (true, false, _) => f.write_str(" but not together")?,
+                    (true, true, None) => f.write_str(" but not together with the rest")?,
+                    (true, true, Some((node, left))) => write!(f, " but node {node} has {left} left")?,
                 }
                 for holder in holders.iter().take(3) {
                     let name = called(holder.job, &holder.name, now);

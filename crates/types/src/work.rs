@@ -3,10 +3,12 @@
 //! The scheduler never looks inside: a [`Work`] is stored beside the job's submission and handed to the world that
 //! starts it. Everything is text exactly as submitted; a world resolves it when it launches.
 
+use crate::cluster::Host;
 use crate::id::JobId;
 use crate::job::JobSpec;
 use crate::time::Span;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// What to start, and how to treat it.
@@ -43,6 +45,47 @@ pub struct StageWork {
     /// The index of each task of a bag, as its owner counts; by position when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub indices: Vec<u32>,
+    /// What differs by kind of device; only where the stage has one role.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub variants: Vec<Variant>,
+}
+
+impl StageWork {
+    /// The variant for devices of this kind, if there is one. Names of kinds may be written in any case.
+    pub fn variant(&self, kind: &str) -> Option<&Variant> {
+        self.variants.iter().find(|variant| variant.kind.eq_ignore_ascii_case(kind))
+    }
+}
+
+/// What is different on one kind of device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Variant {
+    /// The kind.
+    pub kind: String,
+    /// What is run there; what the stage runs when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<Command>,
+    /// Asked for by name; wins over the job's own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<(String, String)>,
+}
+
+impl Work {
+    /// What a stage runs on devices of this kind: the same, with its variant for that kind put in place.
+    pub fn on(&self, stage: usize, kind: &str) -> Cow<'_, Work> {
+        let Some(variant) = self.stages.get(stage).and_then(|stage| stage.variant(kind)) else {
+            return Cow::Borrowed(self);
+        };
+        let mut work = self.clone();
+        if let (Some(command), Some(place)) = (&variant.command, work.stages[stage].commands.first_mut()) {
+            place.clone_from(command);
+        }
+        work.env.retain(|(name, _)| !variant.env.iter().any(|(known, _)| known == name));
+        work.env.extend(variant.env.iter().cloned());
+        work.env.sort();
+        Cow::Owned(work)
+    }
 }
 
 /// What one worker runs.
@@ -93,6 +136,19 @@ pub struct Limits {
     /// Open files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_files: Option<u32>,
+}
+
+impl Limits {
+    /// These limits; where they say nothing, what the worker asked for of its host is the limit.
+    pub fn or_asked(&self, host: &Host) -> Limits {
+        let cpus = u32::try_from(host.cpu_milli).ok().filter(|&milli| milli > 0);
+        let memory = Some(host.memory_bytes).filter(|&bytes| bytes > 0);
+        Limits {
+            memory_bytes: self.memory_bytes.or(memory),
+            cpu_thousandths: self.cpu_thousandths.or(cpus),
+            ..self.clone()
+        }
+    }
 }
 
 /// Where the output of workers goes.

@@ -38,11 +38,15 @@ pub struct Capabilities {
     pub shares: bool,
     /// How exactly a placement is followed.
     pub grain: Grain,
+    /// Whether a member that does not say what it takes of its host is counted with its devices' share of it, as far as
+    /// that much is left. A member never waits for what it did not ask for.
+    pub counts_hosts: bool,
 }
 
 impl Capabilities {
-    /// Of a world that can do everything.
-    pub const ALL: Capabilities = Capabilities { preempts: true, shares: true, grain: Grain::Device };
+    /// Of a world that can do everything. Hosts are counted as far as members ask for them, and no further.
+    pub const ALL: Capabilities =
+        Capabilities { preempts: true, shares: true, grain: Grain::Device, counts_hosts: false };
 }
 
 impl Default for Capabilities {

@@ -31,6 +31,7 @@ fn main() {
         stages: vec![StageWork {
             commands: vec![Command::Program(vec!["/bin/true".into()])],
             indices: vec![],
+            variants: vec![],
         }],
         workdir: "/".into(),
         env: vec![],

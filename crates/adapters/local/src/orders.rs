@@ -25,6 +25,8 @@ pub(crate) fn make(
     assert_eq!(*job, allocation.ask.job, "orders are made from the job's own words");
     let team = Team::new(allocation, spec, work, placement, &setup.inventory, setup.first_device)
         .map_err(|misfit| misfit.to_string())?;
+    let kind = team.workers.first().and_then(|worker| Some(team.devices(worker).next()?.kind.as_str()));
+    let work = &*work.on(allocation.ask.stage.into(), kind.unwrap_or_default());
     let stage = work.stages.get(usize::from(allocation.ask.stage));
     let stage =
         stage.ok_or_else(|| format!("job {job} says nothing about stage {}", allocation.ask.stage))?;
@@ -41,6 +43,7 @@ pub(crate) fn make(
             env: environment(&team, work, worker.rank),
             workdir: work.workdir.clone(),
             limits: work.limits.clone(),
+            asked: worker.host,
             cpus: team.cpus(worker),
             soft_files,
             grace: work.grace.clone(),

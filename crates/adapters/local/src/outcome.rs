@@ -38,8 +38,9 @@ pub(crate) fn judge(ends: &[End], gone_is_desired: bool, released: bool) -> Opti
     if !released {
         return None;
     }
-    let first =
-        exits().filter(|exited| !exited.stopped && exited.code != 0).min_by_key(|exited| exited.at_ms);
+    // One that ran out of device memory is the reason why the others of a gang fail, whoever is first to notice.
+    let rank = |exited: &&Exited| (exited.cause != Cause::DeviceMemory, exited.at_ms);
+    let first = exits().filter(|exited| !exited.stopped && exited.code != 0).min_by_key(rank);
     let is_lost = ends.iter().any(|end| matches!(end, End::Lost(_)));
     Some(match first {
         Some(exited) => Outcome::Failed { code: exited.code, cause: exited.cause },
@@ -85,6 +86,13 @@ mod tests {
         assert_eq!(judge(&[exit(1, 9), exit(3, 5), stopped(143)], false, true), failed(3));
         assert_eq!(judge(&[exit(1, 9), lost()], false, true), failed(1));
         assert_eq!(judge(&[exit(1, 9)], true, true), Some(Outcome::Stopped));
+    }
+
+    #[test]
+    fn device_memory_is_the_reason_whoever_fails_first() {
+        let full = Exited { code: 1, cause: Cause::DeviceMemory, stopped: false, at_ms: 9 };
+        let outcome = judge(&[exit(7, 2), End::Exited(full)], false, true);
+        assert_eq!(outcome, Some(Outcome::Failed { code: 1, cause: Cause::DeviceMemory }));
     }
 
     #[test]

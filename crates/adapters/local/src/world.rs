@@ -145,9 +145,12 @@ fn all_ill(kept: &Mutex<Vec<Illness>>, seen: Vec<Illness>) -> Vec<Illness> {
     all.into_iter().map(|(device, why)| Illness { device, why: said(&why).into() }).collect()
 }
 
+/// What this world is able to do.
+pub const CAPABILITIES: Capabilities = Capabilities { counts_hosts: true, ..Capabilities::ALL };
+
 impl World for LocalWorld {
     fn capabilities(&self) -> Capabilities {
-        Capabilities::default()
+        CAPABILITIES
     }
 
     fn desire(&mut self, _now: Time, changes: &[Desired]) {

@@ -8,7 +8,7 @@
 use crate::gres::{self, Gres};
 use crate::shapes::Node;
 use crate::topology::Topology;
-use consort_types::{CPU, DeviceGroup, KindSpec, NodeSpec};
+use consort_types::{CPU, DeviceGroup, Host, KindSpec, NodeSpec};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Resources that are no devices of their own.
@@ -91,7 +91,10 @@ fn found(node: &Node, reading: &Reading) -> Found {
             domains: reading.topology.path(&node.name),
             devices: groups,
             features: features(node),
-            host: consort_types::Host::NONE,
+            host: Host {
+                cpu_milli: node.cpus.min(1_000_000) * 1000,
+                memory_bytes: node.real_memory.min(1 << 30) << 20,
+            },
         },
         condition: condition(node),
         address: if node.address.is_empty() { node.name.clone() } else { node.address.clone() },
@@ -188,7 +191,7 @@ mod tests {
     fn resources_become_devices() {
         let reading = Reading { partition: "p".into(), cpus: true, ..Reading::default() };
         let node = node(
-            r#""name": "n1", "partitions": ["p"], "cpus": 8, "alloc_cpus": 3, "address": "10.0.0.1",
+            r#""name": "n1", "partitions": ["p"], "cpus": 8, "alloc_cpus": 3, "real_memory": 2048, "address": "10.0.0.1",
                "gres": "gpu:a100:2(S:0),gpu:a100:2(S:1),gpu:v100:1,shard:8,lscratch:800,fpga:2", "gres_used": "gpu:a100:3(IDX:0-2),gpu:v100:0(IDX:N/A),fpga:1""#,
         );
         let found = find(&[node.clone(), Node { partitions: vec![], ..node.clone() }], &reading);
@@ -202,6 +205,7 @@ mod tests {
         );
         assert_eq!(found[0].resources["fpga"], ("fpga".into(), String::new()));
         assert_eq!(found[0].address, "10.0.0.1");
+        assert_eq!(found[0].spec.host, Host { cpu_milli: 8_000, memory_bytes: 2 << 30 });
         let kinds = kinds(&found);
         assert!(kinds.iter().all(|kind| kind.by_name == (kind.name == CPU)));
         assert!(notes(&[node], &found)[0].starts_with("n1 has generic resources without a type"));

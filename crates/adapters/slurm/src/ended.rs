@@ -111,7 +111,9 @@ pub fn judge(last: &LastWord, record: Option<&Record>, gone_is_desired: bool) ->
             Some(Record { code: 0, .. }) => {
                 (Outcome::Stopped, said(format!("Slurm's job {job} was asked to go, and not by Consort")))
             }
-            Some(Record { cause: Cause::NotRun, code, .. }) => (failed(*code, Cause::NotRun), None),
+            Some(Record { cause: cause @ (Cause::NotRun | Cause::DeviceMemory), code, .. }) => {
+                (failed(*code, *cause), None)
+            }
             // Signals that a worker died of look like this to a shell.
             Some(Record { code: code @ 129..=192, .. }) => (failed(*code, Cause::Signal), None),
             Some(Record { code, .. }) => (failed(*code, Cause::Exit), None),

@@ -7,7 +7,7 @@
 
 use crate::gres::Gres;
 use crate::submission::Part;
-use consort_types::{AllocationId, CPU, DeviceId, JobSpec, Placement, Work};
+use consort_types::{AllocationId, CPU, DeviceId, JobSpec, Limits, Placement, Precision, Work};
 use std::collections::BTreeMap;
 
 /// What a job gets of a node beside its devices, when it does not say.
@@ -40,6 +40,10 @@ pub struct Seat {
     pub devices: u32,
     /// Processors that were granted as devices.
     pub cpus: u32,
+    /// The kind of its devices.
+    pub kind: String,
+    /// The best number format of those it asked for that its devices compute in.
+    pub precision: Option<Precision>,
 }
 
 /// Everybody.
@@ -87,7 +91,7 @@ impl Layout {
             let shape = role.shapes.get(usize::from(fill.shape));
             let shape = shape.ok_or_else(|| format!("role {} has no shape {}", role.name, fill.shape))?;
             for member in 0..fill.count {
-                let (mut at, mut cpus, mut gres) = (None, 0, BTreeMap::new());
+                let (mut at, mut cpus, mut gres, mut kind) = (None, 0, BTreeMap::new(), String::new());
                 for _ in 0..shape.devices {
                     let grant = grants.next().ok_or("the placement lacks devices")?;
                     let spot =
@@ -95,6 +99,7 @@ impl Layout {
                     if *at.get_or_insert(spot.node) != spot.node {
                         return Err("one worker would sit on two nodes".into());
                     }
+                    spot.kind.clone_into(&mut kind);
                     match spot.resource {
                         Some((name, kind)) => {
                             *gres.entry((name.to_owned(), kind.to_owned())).or_insert(0) += 1;
@@ -121,11 +126,13 @@ impl Layout {
                     first: need.devices,
                     devices,
                     cpus,
+                    precision: Precision::best(&kind, &shape.precisions),
+                    kind,
                 });
-                need.take(devices, cpus, gres, work, portion);
+                need.take(devices, cpus, gres, &work.limits.or_asked(&shape.host), portion);
             }
         }
-        Ok(Self { parts: parts(&nodes, &needs, work, portion), nodes, seats })
+        Ok(Self { parts: parts(&nodes, &needs), nodes, seats })
     }
 
     /// Workers on one node.
@@ -141,6 +148,8 @@ struct Need {
     devices: u32,
     /// For the worker that needs most.
     cpus: u32,
+    /// For all workers that say or are said to need some.
+    memory_mb: Option<u64>,
     gres: BTreeMap<(String, String), u32>,
 }
 
@@ -150,12 +159,16 @@ impl Need {
         devices: u32,
         cpus: u32,
         gres: BTreeMap<(String, String), u32>,
-        work: &Work,
+        limits: &Limits,
         portion: Portion,
     ) {
         self.tasks += 1;
         self.devices += devices;
-        let asked = work.limits.cpu_thousandths.map(|thousandths| thousandths.div_ceil(1000));
+        let usual = portion.memory_mb.map(|each| each * u64::from(devices.max(1)));
+        if let Some(more) = limits.memory_bytes.map(|bytes| bytes.div_ceil(1 << 20)).or(usual) {
+            self.memory_mb = Some(self.memory_mb.unwrap_or(0) + more);
+        }
+        let asked = limits.cpu_thousandths.map(|thousandths| thousandths.div_ceil(1000));
         let usual = portion.cpus.map_or(1, |each| each * devices.max(1));
         self.cpus = self.cpus.max(asked.unwrap_or(if cpus > 0 { cpus } else { usual })).max(cpus).max(1);
         for (resource, count) in gres {
@@ -164,7 +177,7 @@ impl Need {
     }
 }
 
-fn parts(nodes: &[String], needs: &[Need], work: &Work, portion: Portion) -> Vec<Part> {
+fn parts(nodes: &[String], needs: &[Need]) -> Vec<Part> {
     let mut groups: Vec<(&Need, Vec<String>)> = vec![];
     for (node, need) in nodes.iter().zip(needs) {
         match groups.iter_mut().find(|(known, _)| *known == need) {
@@ -173,11 +186,9 @@ fn parts(nodes: &[String], needs: &[Need], work: &Work, portion: Portion) -> Vec
         }
     }
     let part = |(need, nodes): (&Need, Vec<String>)| {
-        let asked = work.limits.memory_bytes.map(|bytes| bytes.div_ceil(1 << 20) * u64::from(need.tasks));
-        let usual = portion.memory_mb.map(|each| each * u64::from(need.devices.max(1)));
         let gres = need.gres.iter();
         let gres = gres.map(|((name, kind), &count)| Gres { name: name.clone(), kind: kind.clone(), count });
-        Part { nodes, tasks: need.tasks, cpus: need.cpus, memory_mb: asked.or(usual), gres: gres.collect() }
+        Part { nodes, tasks: need.tasks, cpus: need.cpus, memory_mb: need.memory_mb, gres: gres.collect() }
     };
     groups.into_iter().map(part).collect()
 }

@@ -27,6 +27,9 @@ pub struct Node {
     /// Processors in somebody's hands.
     #[serde(deserialize_with = "loose::number")]
     pub alloc_cpus: u64,
+    /// Main memory, in mebibytes.
+    #[serde(deserialize_with = "loose::number")]
+    pub real_memory: u64,
     /// What it has: `gpu:a100:4`.
     #[serde(deserialize_with = "loose::text")]
     pub gres: String,

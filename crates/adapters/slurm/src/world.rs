@@ -59,7 +59,8 @@ pub struct Terms {
 }
 
 /// What this world is able to do.
-pub const CAPABILITIES: Capabilities = Capabilities { preempts: true, shares: false, grain: Grain::Node };
+pub const CAPABILITIES: Capabilities =
+    Capabilities { preempts: true, shares: false, grain: Grain::Node, counts_hosts: true };
 
 /// A Slurm cluster.
 pub struct SlurmWorld {

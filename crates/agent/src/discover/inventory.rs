@@ -6,7 +6,7 @@
 //! Never: asks the machine anything.
 
 pub use consort_types::CPU;
-use consort_types::{DeviceGroup, KindSpec, NodeSpec};
+use consort_types::{DeviceGroup, Host, KindSpec, NodeSpec};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -63,6 +63,9 @@ pub struct Inventory {
     /// What the machine calls itself.
     pub hostname: String,
     devices: Vec<FoundDevice>,
+    /// Processors and memory of the machine, as far as we may use them.
+    #[serde(default)]
+    pub host: Host,
     /// What was looked for and not found, or could not be told; in words.
     pub notes: Vec<String>,
 }
@@ -78,7 +81,7 @@ impl Inventory {
                 |device: &FoundDevice| (device.kind == CPU, device.kind.clone(), device.island, device.index);
             key(a).cmp(&key(b)).then_with(|| a.identity.cmp(&b.identity))
         });
-        Self { hostname: hostname.into(), devices, notes }
+        Self { hostname: hostname.into(), devices, host: Host::NONE, notes }
     }
 
     /// The devices, by position.
@@ -90,7 +93,7 @@ impl Inventory {
     pub fn node_spec(&self) -> NodeSpec {
         let kinds = self.devices.chunk_by(|a, b| a.kind == b.kind);
         let devices = kinds.flat_map(groups).collect();
-        NodeSpec { name: self.hostname.clone(), devices, ..NodeSpec::default() }
+        NodeSpec { name: self.hostname.clone(), devices, host: self.host, ..NodeSpec::default() }
     }
 
     /// The kinds there are, in order. Processors are for those who ask for them by name, unless there is nothing else.

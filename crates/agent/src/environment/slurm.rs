@@ -36,8 +36,11 @@ pub(super) fn set(all: &mut BTreeMap<String, String>, team: &Team<'_>, worker: &
     put("LOCALID", worker.local_rank.to_string());
     put("SUBMIT_DIR", work.workdir.clone());
     put("RESTART_COUNT", team.allocation.attempt.saturating_sub(1).to_string());
-    if worker.cpus > 0 {
-        put("CPUS_PER_TASK", worker.cpus.to_string());
+    if worker.processors() > 0 {
+        put("CPUS_PER_TASK", worker.processors().to_string());
+    }
+    if worker.host.memory_bytes > 0 {
+        put("MEM_PER_NODE", (worker.host.memory_bytes >> 20).to_string());
     }
     let mut gpus: Vec<u32> = team
         .workers

@@ -5,7 +5,7 @@
 //! Never: guesses: a placement that does not fit the spec is told, not bent.
 
 use crate::discover::{CPU, FoundDevice, Inventory};
-use consort_types::{AllocationId, Digest, Form, Grant, JobSpec, Placement, Work};
+use consort_types::{AllocationId, Digest, Form, Grant, Host, JobSpec, Placement, Precision, Work};
 use std::fmt;
 
 /// All workers of one allocation on this machine.
@@ -50,6 +50,19 @@ pub struct Worker {
     pub devices: Vec<(u32, Grant)>,
     /// How many of them are processors.
     pub cpus: u32,
+    /// What it asked for of its host.
+    pub host: Host,
+    /// Number formats it asked for, the preferred first.
+    pub precisions: Vec<Precision>,
+    /// The kind for which its job says something different, if it is one of these.
+    pub variant: Option<String>,
+}
+
+impl Worker {
+    /// Whole processors that it has: those it asked for, or those it was granted as devices.
+    pub fn processors(&self) -> u64 {
+        self.host.cpu_milli.div_ceil(1000).max(self.cpus.into())
+    }
 }
 
 /// A placement that does not fit what was submitted or what is here.
@@ -81,6 +94,7 @@ impl<'a> Team<'a> {
             let (roles, fills) = (stage.roles.len(), placement.fills.len());
             return Err(Misfit(format!("the stage has {roles} roles, the placement {fills}")));
         }
+        let stage_work = work.stages.get(usize::from(ask.stage));
         let mut workers = Vec::new();
         let mut grants = placement.devices();
         for (index, (role, fill)) in stage.roles.iter().zip(&placement.fills).enumerate() {
@@ -103,12 +117,18 @@ impl<'a> Team<'a> {
                     local_rank: 0,
                     local_size: 1,
                     cpus: devices.iter().filter(|(position, _)| kind(*position) == CPU).count() as u32,
+                    variant: devices
+                        .first()
+                        .and_then(|(position, _)| stage_work?.variant(kind(*position)))
+                        .map(|variant| variant.kind.clone()),
                     devices,
+                    host: shape.host,
+                    precisions: shape.precisions.clone(),
                 });
             }
         }
         count_together(&mut workers, inventory);
-        let indices = work.stages.get(usize::from(ask.stage)).map_or(&[][..], |stage| &stage.indices);
+        let indices = stage_work.map_or(&[][..], |stage| &stage.indices);
         let task = match stage.form {
             Form::Gang => 0,
             Form::Bag { .. } | Form::Service { .. } => {

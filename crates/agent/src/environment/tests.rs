@@ -3,8 +3,8 @@
 use super::*;
 use crate::discover::{CPU, FoundDevice, Inventory, Mask};
 use consort_types::{
-    AllocationId, AskId, Command, Count, DeviceId, Fill, Grace, Grant, JobId, JobSpec, Limits, Output,
-    Placement, Role, Shape, StageSpec, StageWork, WHOLE,
+    AllocationId, AskId, Command, Count, DeviceId, Fill, Grace, Grant, Host, JobId, JobSpec, Limits, Output,
+    Placement, Role, Shape, StageSpec, StageWork, Variant, WHOLE,
 };
 
 fn inventory() -> Inventory {
@@ -50,7 +50,11 @@ fn inventory() -> Inventory {
 
 fn work() -> Work {
     Work {
-        stages: vec![StageWork { commands: vec![Command::Program(vec!["x".into()])], indices: vec![] }],
+        stages: vec![StageWork {
+            commands: vec![Command::Program(vec!["x".into()])],
+            indices: vec![],
+            variants: vec![],
+        }],
         workdir: "/data/here".into(),
         env: vec![],
         inherited: vec![],
@@ -198,6 +202,31 @@ fn a_worker_is_told_its_devices_and_its_share() {
     placement.grants.iter_mut().for_each(|grant| grant.share = 250);
     let part = Seen::of(&spec, &work(), allocation(0, 1), &placement);
     assert_eq!((part.get(0, "CONSORT_DEVICES"), part.get(0, "CONSORT_SHARE")), (Some("3,1"), Some("250")));
+}
+
+#[test]
+fn a_worker_is_told_its_variant_and_the_best_precision() {
+    let mut spec = spec(Form::Gang, vec![role("worker", "mi300x", 1, 1)]);
+    spec.stages[0].roles[0].shapes[0].precisions = vec![Precision::Fp4, Precision::Bf16];
+    let mut work = work();
+    let variant = |kind: &str| Variant { kind: kind.into(), command: None, env: vec![] };
+    work.stages[0].variants = vec![variant("MI300X"), variant("h200")];
+    let seen = Seen::of(&spec, &work, allocation(0, 1), &placement(&[1], &[4]));
+    let told = |name| seen.get(0, name);
+    assert_eq!((told("CONSORT_VARIANT"), told("CONSORT_PRECISION")), (Some("MI300X"), Some("bf16")));
+    work.stages[0].variants.clear();
+    spec.stages[0].roles[0].shapes[0].precisions.clear();
+    let seen = Seen::of(&spec, &work, allocation(0, 1), &placement(&[1], &[4]));
+    assert_eq!((seen.get(0, "CONSORT_VARIANT"), seen.get(0, "CONSORT_PRECISION")), (None, None));
+}
+
+#[test]
+fn what_was_asked_for_of_the_host_is_told() {
+    let mut spec = spec(Form::Gang, vec![role("worker", "h200", 1, 1)]);
+    spec.stages[0].roles[0].shapes[0].host = Host { cpu_milli: 2_500, memory_bytes: 3 << 30 };
+    let seen = Seen::of(&spec, &work(), allocation(0, 1), &placement(&[1], &[2]));
+    assert_eq!((seen.get(0, "OMP_NUM_THREADS"), seen.get(0, "SLURM_CPUS_PER_TASK")), (Some("3"), Some("3")));
+    assert_eq!(seen.get(0, "SLURM_MEM_PER_NODE"), Some("3072"));
 }
 
 #[test]

@@ -6,7 +6,7 @@
 //! Never: refused for a word too many: what an older shim does not know it does without.
 
 use crate::untrusted::{self, Owners};
-use consort_types::{Command, Grace, Limits};
+use consort_types::{Command, Grace, Host, Limits};
 use rustix::fd::OwnedFd;
 use rustix::fs::{MemfdFlags, memfd_create};
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,9 @@ pub struct Order {
     pub workdir: String,
     /// What it may use of the machine.
     pub limits: Limits,
+    /// What it asked for of the machine: its limit where `limits` says nothing, if control groups can be had.
+    #[serde(default, skip_serializing_if = "Host::is_none")]
+    pub asked: Host,
     /// The processors it may use; all of them when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cpus: Vec<u32>,
@@ -114,6 +117,7 @@ mod tests {
             env: vec![],
             workdir: "/".into(),
             limits: Limits::default(),
+            asked: Host::NONE,
             cpus: vec![],
             soft_files: None,
             grace: Grace::default(),

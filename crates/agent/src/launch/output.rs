@@ -82,7 +82,8 @@ mod tests {
     use consort_types::{Command, Grace, Limits, Output, Shape, StageWork};
 
     fn work() -> Work {
-        let stage = StageWork { commands: vec![Command::Program(vec![])], indices: vec![4, 7] };
+        let stage =
+            StageWork { commands: vec![Command::Program(vec![])], indices: vec![4, 7], variants: vec![] };
         Work {
             stages: vec![stage],
             workdir: "/data".into(),

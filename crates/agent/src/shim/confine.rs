@@ -23,7 +23,7 @@ pub(super) struct Confinement {
 impl Confinement {
     /// Makes what has to be made.
     pub fn prepare(order: &Order, slot: &Slot) -> Self {
-        let wanted = &order.limits;
+        let wanted = &order.limits.or_asked(&order.asked);
         let (mut limits, mut notes) = (Vec::new(), Vec::new());
         let (groups, missing) = if wanted.memory_bytes.is_some()
             || wanted.cpu_thousandths.is_some()
@@ -34,12 +34,13 @@ impl Confinement {
             (Groups::default(), Vec::new())
         };
         for (controller, why) in missing {
-            let instead = match (controller, wanted.memory_bytes) {
+            let instead = match (controller, order.limits.memory_bytes) {
                 ("memory", Some(bytes)) => {
                     // Not the whole address space: programs that use devices reserve far more than they touch.
                     limits.push((Resource::Data, Rlimit { current: Some(bytes), maximum: Some(bytes) }));
                     "each process is held to the limit on its own"
                 }
+                ("memory", None) => "what was asked for is counted and not limited",
                 // The kernel would count everything that the same user runs on the whole machine.
                 ("pids", _) => "the number of processes is not limited",
                 _ => "processor time is not limited",

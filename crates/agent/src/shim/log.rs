@@ -9,6 +9,7 @@
 //! nobody reads, or not fast enough, loses bytes.
 
 use crate::launch::LogOrder;
+use crate::oom;
 use crate::untrusted;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, renameat, statat, unlinkat};
@@ -30,6 +31,8 @@ pub(super) struct Log<'a> {
     lost: u64,
     why: String,
     again: Option<Instant>,
+    /// The end of what the worker printed, kept or not.
+    tail: Vec<u8>,
 }
 
 /// What is open at the moment.
@@ -44,7 +47,7 @@ struct Grown {
 impl<'a> Log<'a> {
     /// Nothing is opened before there is something to write, unless somebody waits for a file of this name.
     pub fn new(order: &'a LogOrder) -> Self {
-        let mut log = Self { order, file: None, lost: 0, why: String::new(), again: None };
+        let mut log = Self { order, file: None, lost: 0, why: String::new(), again: None, tail: vec![] };
         if order.named {
             log.write(b"");
         }
@@ -69,6 +72,20 @@ impl<'a> Log<'a> {
         } else {
             self.again = None;
         }
+    }
+
+    /// What the worker prints: kept like anything else, and its end is remembered.
+    pub fn print(&mut self, bytes: &[u8]) {
+        self.tail.extend_from_slice(&bytes[bytes.len().saturating_sub(oom::TAIL)..]);
+        if self.tail.len() > 2 * oom::TAIL {
+            self.tail.drain(..self.tail.len() - oom::TAIL);
+        }
+        self.write(bytes);
+    }
+
+    /// The end of what the worker printed.
+    pub fn tail(&self) -> &[u8] {
+        &self.tail[self.tail.len().saturating_sub(oom::TAIL)..]
     }
 
     /// A sentence of ours among the output.

@@ -13,6 +13,7 @@
 //! long. Never signals the group by its number once the main process is reaped: the number may be somebody else's then.
 
 use crate::launch::{Order, Slot};
+use crate::oom;
 use crate::process;
 use crate::shim::confine::Confinement;
 use crate::shim::descriptors::Descriptors;
@@ -72,6 +73,8 @@ pub(super) fn live(
             {
                 cause = Cause::OutOfMemory;
                 log.say("the worker was killed while this machine was out of memory");
+            } else if code != 0 && !life.asked_first && oom::is_told(log.tail()) {
+                cause = Cause::DeviceMemory;
             }
             ended(code, cause, life.asked_first)
         }
@@ -252,7 +255,7 @@ impl<'a> Life<'a> {
         let Some(output) = &self.output else { return };
         match rustix::io::read(output, &mut self.buffer) {
             Ok(0) => self.output = None,
-            Ok(length) => log.write(&self.buffer[..length]),
+            Ok(length) => log.print(&self.buffer[..length]),
             Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
             Err(_) => self.output = None,
         }

@@ -25,6 +25,18 @@ pub struct Node {
     /// What jobs may insist on: `ib`, `nvme`.
     #[serde(default)]
     pub features: Vec<String>,
+    /// Its processors, in thousandths; 0 where they are not accounted for.
+    #[serde(default)]
+    pub cpu_thousandths: u64,
+    /// Those of them that no job was given.
+    #[serde(default)]
+    pub cpu_thousandths_free: u64,
+    /// Its main memory; 0 where it is not accounted for.
+    #[serde(default)]
+    pub memory_bytes: u64,
+    /// What no job was given of it.
+    #[serde(default)]
+    pub memory_bytes_free: u64,
 }
 
 /// Whether a node takes work.

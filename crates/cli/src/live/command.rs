@@ -19,7 +19,11 @@ pub fn job(command: &[String]) -> Result<JobFile, Failure> {
     let name: String = name.chars().filter(|&letter| !value::is_hidden(letter)).take(limits::NAME).collect();
     let name = if name.is_empty() { "job".into() } else { name };
     let work = Work {
-        stages: vec![StageWork { commands: vec![Command::Program(command.to_vec())], indices: vec![] }],
+        stages: vec![StageWork {
+            commands: vec![Command::Program(command.to_vec())],
+            indices: vec![],
+            variants: vec![],
+        }],
         workdir: flags::here()?,
         env: vec![],
         inherited: vec![],

@@ -37,6 +37,12 @@ pub struct Flags {
     /// Memory needed on each device, as in 40GiB
     #[arg(long, value_name = "SIZE", value_parser = parser(value::memory))]
     memory: Option<u64>,
+    /// Processors for each worker, as in 8 or 2.5
+    #[arg(long, value_name = "N", value_parser = parser(value::processors))]
+    cpus: Option<u64>,
+    /// Main memory for each worker, as in 64GiB
+    #[arg(long, value_name = "SIZE", value_parser = parser(value::memory))]
+    mem: Option<u64>,
     /// Where it waits
     #[arg(long, value_parser = parser(value::name))]
     queue: Option<String>,
@@ -125,6 +131,10 @@ impl Flags {
                 role.shapes.iter_mut().for_each(|shape| shape.kind = None);
             }
             self.hardware(role)?;
+            // What is asked for is the limit, unless the file sets another one; that was meant for what it asked for.
+            let limits = &mut job.work.limits;
+            limits.cpu_thousandths = limits.cpu_thousandths.filter(|_| self.cpus.is_none());
+            limits.memory_bytes = limits.memory_bytes.filter(|_| self.mem.is_none());
         }
         for (name, text) in &self.env {
             job.work.env.retain(|(known, _)| known != name);
@@ -151,7 +161,8 @@ impl Flags {
 
     fn has_hardware(&self) -> bool {
         let named = !self.kind.is_empty() || !self.feature.is_empty();
-        self.has_devices() || self.workers.is_some() || named
+        let hosted = self.cpus.is_some() || self.mem.is_some();
+        self.has_devices() || self.workers.is_some() || named || hosted
     }
 
     /// Whether some flag is about devices and not only about how many workers there are.
@@ -175,6 +186,8 @@ impl Flags {
             shape.devices = devices.unwrap_or(shape.devices);
             shape.share = self.share.unwrap_or(shape.share);
             shape.memory_bytes = self.memory.unwrap_or(shape.memory_bytes);
+            shape.host.cpu_milli = self.cpus.unwrap_or(shape.host.cpu_milli);
+            shape.host.memory_bytes = self.mem.unwrap_or(shape.host.memory_bytes);
             if !self.feature.is_empty() {
                 shape.features = value::sorted(self.feature.clone());
             }

@@ -1,6 +1,7 @@
 //! `consort nodes`: the machines, and whether they take work.
 
 use super::server::Look;
+use super::wording::bytes;
 use crate::failure::{Failure, one_line};
 use crate::screen::{Screen, print, print_json};
 use crate::table::Table;
@@ -94,6 +95,16 @@ fn table(nodes: &[Node]) -> Table {
     table.numbers("used", 0, each(&|node| node.used.to_string()));
     table.numbers("jobs", 2, each(&|node| node.jobs.to_string()));
     table.text("kinds", 1, each(&kinds));
+    if nodes.iter().any(|node| node.cpu_thousandths > 0) {
+        let cpus = |milli: u64| (milli as f64 / 1000.0).to_string();
+        let of =
+            |node: &Node| format!("{} of {}", cpus(node.cpu_thousandths_free), cpus(node.cpu_thousandths));
+        table.text("cpus free", 2, each(&of));
+    }
+    if nodes.iter().any(|node| node.memory_bytes > 0) {
+        let of = |node: &Node| format!("{} of {}", bytes(node.memory_bytes_free), bytes(node.memory_bytes));
+        table.text("memory free", 2, each(&of));
+    }
     if nodes.iter().any(|node| !node.features.is_empty()) {
         table.text("features", 2, each(&|node| one_line(&node.features.join(", "))));
     }

@@ -230,7 +230,7 @@ fn job_files_and_scripts_of_the_pages() {
             played += 1;
         }
     }
-    assert_eq!(played, 3);
+    assert_eq!(played, 4);
 }
 
 #[test]

@@ -50,6 +50,7 @@ pub fn nodes(reading: &Reading<'_>) -> Vec<Node> {
             (_, _, true) => NodeState::Draining,
             _ => NodeState::Up,
         };
+        let left = view.host_left(node.id);
         Node {
             name: node.spec.name.clone(),
             state,
@@ -59,6 +60,10 @@ pub fn nodes(reading: &Reading<'_>) -> Vec<Node> {
             kinds,
             note: note(&ill),
             features: node.spec.features.clone(),
+            cpu_thousandths: node.spec.host.cpu_milli,
+            cpu_thousandths_free: left.cpu_milli,
+            memory_bytes: node.spec.host.memory_bytes,
+            memory_bytes_free: left.memory_bytes,
         }
     };
     view.nodes().map(told).collect()
@@ -68,12 +73,12 @@ pub fn nodes(reading: &Reading<'_>) -> Vec<Node> {
 pub fn devices(reading: &Reading<'_>) -> Vec<Device> {
     let view = reading.view();
     let holders = holders(&view);
-    let kinds: Vec<&KindSpec> = view.kinds().map(|(_, spec)| spec).collect();
+    let kinds: BTreeMap<KindId, &KindSpec> = view.kinds().collect();
     let mut rows = vec![];
     for node in view.nodes() {
         for (index, id) in ids(&node).enumerate() {
             let (device, jobs) = (view.device(id), holders.get(&id));
-            let kind = kinds[device.kind.index()];
+            let kind = kinds[&device.kind];
             let state = match (device.ill, device.held, device.foreign) {
                 (Some(_), ..) => DeviceState::Ill,
                 (_, WHOLE, _) => DeviceState::Used,

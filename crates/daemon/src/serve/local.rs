@@ -39,9 +39,12 @@ pub fn up(options: &Options, local: Local, host: Arc<dyn Host>) -> Result<(), Fa
         return Err(Fault::request(what, "use `consort serve --world slurm`, or give another --data-dir"));
     }
     let listener = super::listen(options.listen)?;
-    let capabilities = Capabilities::default();
-    let (mut journal, recovered) =
-        Journal::open(folder.path(), options.policy.clone(), capabilities, options.accept_loss)?;
+    let (mut journal, recovered) = Journal::open(
+        folder.path(),
+        options.policy.clone(),
+        consort_local::CAPABILITIES,
+        options.accept_loss,
+    )?;
     let (mut scheduler, mut notes, replayed) = (recovered.scheduler, recovered.notes, recovered.replayed);
     let sources = Sources {
         declared: declared(local.devices.as_deref(), folder.path())?,
@@ -201,6 +204,10 @@ impl Machine {
         let first = introduction.scheduler().view().nodes().next().map(|node| node.spec.clone());
         if let Some(first) = &first {
             spec.name.clone_from(&first.name);
+            // A kernel keeps a little more or less for itself at every start.
+            if spec.host.memory_bytes.abs_diff(first.host.memory_bytes) < first.host.memory_bytes / 50 {
+                spec.host.memory_bytes = first.host.memory_bytes;
+            }
         }
         let is_other = first.as_ref().is_some_and(|first| *first != spec);
         let mut ill = ill(introduction.scheduler());

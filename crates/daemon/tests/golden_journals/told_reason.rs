@@ -26,7 +26,18 @@ pub fn facts(ask: AskId, reason: &Reason) -> Value {
         Reason::Behind { head, name, queue } => {
             ("behind", json!({"head": head.to_string(), "name": name, "queue": queue}))
         }
-        Reason::NoRoom { needs, free, closed, foreign, ill, scattered, hosted, holders, others } => (
+        Reason::NoRoom {
+            needs,
+            free,
+            closed,
+            foreign,
+            ill,
+            scattered,
+            hosted,
+            nearest: _,
+            holders,
+            others,
+        } => (
             "no-room",
             json!({
                 "free": free, "closed": closed, "foreign": foreign, "ill": ill, "scattered": scattered,

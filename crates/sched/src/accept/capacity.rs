@@ -81,6 +81,20 @@ impl Scheduler {
     ) -> Verdict {
         let wanted = spec.kind.as_deref().unwrap_or(if spec.devices == 0 { "any node" } else { "any kind" });
         let kind_name = |kind: KindId| cluster.kinds[kind.index()].spec.name.as_str();
+        if !shape.precisions.is_empty() && !shape.kinds(cluster).any(|kind| shape.computes_on(cluster, kind))
+        {
+            let formats =
+                |formats: &[Precision]| formats.iter().map(Precision::to_string).collect::<Vec<_>>();
+            let known = shape.kinds(cluster).map(|kind| match Precision::of_kind(kind_name(kind)) {
+                [] => format!("it is not known what {} computes in", kind_name(kind)),
+                known => format!("{} computes in {}", kind_name(kind), formats(known).join(", ")),
+            });
+            let known: Vec<String> = known.collect();
+            let subject = format!("{who} asks for {} on {wanted}", formats(&shape.precisions).join(" or "));
+            let remedy =
+                if known.is_empty() { "no kind of device is known yet".into() } else { known.join("; ") };
+            return refuse(Rule::NeverFits, subject, remedy);
+        }
         if shape.kinds(cluster).all(|kind| !shape.suits(cluster, kind)) {
             let largest = shape.kinds(cluster).max_by_key(|&kind| cluster.memory(kind));
             let subject =

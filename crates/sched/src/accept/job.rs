@@ -260,7 +260,8 @@ impl Scheduler {
         }
         for (pool, name) in Pool::ALL.into_iter().zip(["processors", "memory"]) {
             let mut nodes = self.state.cluster.nodes.iter();
-            if pool.of(&shape.host) > 0 && !nodes.any(|node| node.pool(pool).is_some()) {
+            let is_asked = pool.of(&shape.host) > 0 && !self.capabilities.counts_hosts;
+            if is_asked && !nodes.any(|node| node.pool(pool).is_some()) {
                 let subject =
                     format!("{who} asks for {name} of the host, of which no node says how much it has");
                 return refuse(Rule::NeverFits, subject, "leave it out: it is not shared out here");

@@ -3,6 +3,7 @@
 //! A device moves between three conditions: held by an allocation, promised by one allocation to another, free.
 //! It becomes free only when its release has been observed or its node has been fenced.
 
+use super::memory::Larger;
 use crate::scheduler::Scheduler;
 use crate::state::jobs::*;
 use consort_types::*;
@@ -205,13 +206,26 @@ impl Scheduler {
             self.serve(id.ask, &allocation, since);
         }
         let is_service = self.is_service(id.ask);
+        let had = self.device_memory(&allocation.placement);
+        self.learn(id.ask, had, outcome);
         match (phase, outcome) {
             (Phase::Releasing { then: Then::JobEnds, .. }, _) => self.ask_done(id.ask),
             (_, Outcome::Succeeded) if !is_service => self.ask_done(id.ask),
             (Phase::Releasing { then, .. }, _) => self.after_release(id.ask, then, ran_since.is_some()),
             (_, Outcome::Failed { .. } | Outcome::Succeeded) => {
                 let ran = ran_since.map_or(Span::ZERO, |since| self.state.now - since);
-                self.failed(id.ask, outcome, words.cloned(), ran);
+                match self.wants_larger(id.ask, had, outcome) {
+                    Larger::NotWanted => self.failed(id.ask, outcome, words.cloned(), ran),
+                    Larger::Waits => {
+                        self.set_last(id.ask, Last::Ended { outcome, words: words.cloned() });
+                        self.after_release(id.ask, Then::Requeue, ran_since.is_some());
+                    }
+                    Larger::Nowhere(why) => {
+                        self.set_last(id.ask, Last::Ended { outcome, words: words.cloned() });
+                        self.unwait(id.ask, AskState::Done);
+                        self.end_job(id.ask.job, why);
+                    }
+                }
             }
             (_, Outcome::Stopped) => {
                 self.set_last(id.ask, Last::Ended { outcome, words: words.cloned() });

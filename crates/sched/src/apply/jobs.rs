@@ -1,5 +1,6 @@
 //! Jobs are submitted, wait for each other, are paused, resumed and ended.
 
+use super::memory::larger;
 use crate::scheduler::{Ended, Scheduler};
 use crate::state::jobs::{Ask, AskState, Ending, Job, Last, Stage, Then, Why};
 use consort_types::*;
@@ -10,12 +11,16 @@ impl Scheduler {
     pub(super) fn submit(&mut self, spec: &Arc<JobSpec>) {
         let state = &mut self.state;
         let id = state.jobs.next_id();
+        let tenant = state.ledger.find(&spec.tenant).expect("accept admits only known tenants");
+        let too_small = state.learned.too_small(tenant, &spec.name);
         let mut first = 0;
         let stages: Vec<Stage> = spec
             .stages
             .iter()
             .map(|stage| {
-                let class = state.classes.enter(&stage.roles, &state.cluster);
+                let grown = larger(state, &stage.roles, too_small);
+                let roles = grown.as_deref().unwrap_or(&stage.roles);
+                let class = state.classes.enter(roles, &state.cluster);
                 let count = stage.form.asks();
                 let entry = Stage { class, first, count, done: 0 };
                 first += count;
@@ -53,7 +58,6 @@ impl Scheduler {
         for dependency in &after {
             state.jobs.get_mut(dependency.job).expect("just seen").dependents.insert(id);
         }
-        let tenant = state.ledger.find(&spec.tenant).expect("accept admits only known tenants");
         let queue = state.queues.find(&spec.queue).expect("accept admits only known queues");
         let (submitted, spec, asks) = (state.now, spec.clone(), vec![ask; first as usize]);
         let dependents = BTreeSet::new();

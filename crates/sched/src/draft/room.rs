@@ -158,6 +158,7 @@ impl Draft<'_> {
         }
         let mut need = shape.need(cluster, self.free, kind, count, within);
         need.asked = Some(&self.state.classes);
+        need.counts_hosts = self.capabilities.counts_hosts;
         // What opinions that throw dice may throw: the same in the same state, and another for each decision.
         need.salt = self.state.seen.wrapping_mul(1 << 20) + self.moves.len() as u64;
         let grants = need.placed_by(search.place)?;
@@ -211,6 +212,7 @@ impl ClassShape {
             share: self.share,
             memory_bytes: self.memory_on(cluster, kind),
             host: self.host,
+            counts_hosts: false,
             within,
             asked: None,
             salt: 0,

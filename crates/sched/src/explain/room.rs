@@ -1,7 +1,9 @@
 //! Why there is no room for an ask, and what is in the way: ceilings, holders, places out of reach.
 
+use crate::class::ClassRole;
 use crate::draft::{Draft, room};
 use crate::holders::{Holders, Rank, of_each};
+use crate::state::cluster::Pool;
 use crate::view::{AskView, View};
 use consort_types::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -91,16 +93,45 @@ pub(crate) fn no_room<'a>(draft: &mut Draft<'a>, ask: &AskView<'a>) -> Reason {
     let stage = &ask.spec().stages[usize::from(ask.id().stage)];
     let (closed, foreign, ill) = draft.out_of_reach(ask);
     Reason::NoRoom {
-        needs: stage.roles.iter().map(in_words).collect::<Vec<_>>().join(" and "),
+        needs: stage.roles.iter().zip(&ask.class().roles).map(in_words).collect::<Vec<_>>().join(" and "),
         free: kinds.iter().map(|&kind| (kind_name(&view, kind), draft.free_for(ask, kind))).collect(),
         closed,
         foreign,
         ill,
         scattered: enough,
         hosted,
+        nearest: if hosted && enough { nearest_host(draft, ask) } else { None },
         holders,
         others,
     }
+}
+
+/// Of the nodes that have the devices of one member, the one whose host lacks least of what the member asks for, and what
+/// is left there of what is short.
+fn nearest_host(draft: &Draft<'_>, ask: &AskView<'_>) -> Option<(String, String)> {
+    let cluster = &draft.state.cluster;
+    let shape = ask.class().shapes().find(|shape| shape.devices > 0 && !shape.host.is_none())?;
+    let needs = shape.kinds(cluster).map(|kind| shape.need(cluster, draft.free, kind, 1, None));
+    let nodes = needs.flat_map(|need| {
+        let room = |node: &NodeId| need.has_devices(*node);
+        need.nodes().filter(room).map(|node| (node, need.host_left(node))).collect::<Vec<_>>()
+    });
+    let short = |node: NodeId, left: Host| {
+        let has = move |pool: &Pool| cluster.nodes[node.index()].pool(*pool).is_some();
+        let is_short = move |pool: &Pool| has(pool) && pool.of(&left) < pool.of(&shape.host);
+        Pool::ALL.into_iter().filter(is_short)
+    };
+    let lacking = |node: NodeId, left: Host| {
+        let part = |pool: Pool| u128::from(pool.of(&left)) * 1000 / u128::from(pool.of(&shape.host));
+        short(node, left).map(part).fold((0, 0), |(pools, lacks), part| (pools + 1, lacks + 1000 - part))
+    };
+    let (node, left) = nodes.min_by_key(|&(node, left)| (lacking(node, left), node))?;
+    let words = short(node, left).map(|pool| match pool {
+        Pool::Cpu => cpu_words(left.cpu_milli),
+        Pool::Memory => format!("{} of host memory", memory_words(left.memory_bytes)),
+    });
+    let words = words.collect::<Vec<_>>().join(" and ");
+    (!words.is_empty()).then(|| (cluster.nodes[node.index()].spec.name.clone(), words))
 }
 
 /// Who holds what an ask could use, and how many there are in all. Where devices are not what is short, those count that
@@ -126,12 +157,13 @@ fn holders<'a>(draft: &mut Draft<'a>, ask: &AskView<'a>, of_hosts: bool) -> (Vec
 const TOLD: usize = 8;
 
 /// `16 h200`, `2 x 8 h200 within nvlink`, `4 h200 with ib and nvme`, `0.5 of a t4`, `4 to 8 a100 or 8 v100`.
-fn in_words(role: &Role) -> String {
+/// Memory is that of the class, which may ask for more than the job did: what it ran out of.
+fn in_words((role, class): (&Role, &ClassRole)) -> String {
     let count = match role.count {
         Count { min, max } if min == max => min.to_string(),
         Count { min, max } => format!("{min} to {max}"),
     };
-    let shapes = role.shapes.iter().map(|shape| {
+    let shapes = role.shapes.iter().zip(&class.shapes).map(|(shape, class)| {
         let any = if count == "1" && shape.devices == 1 { "device" } else { "devices" };
         let kind = shape.kind.as_deref().unwrap_or(any);
         let what = match (shape.devices, shape.share, count.as_str()) {
@@ -142,28 +174,42 @@ fn in_words(role: &Role) -> String {
             (1, share, _) => format!("{count} x {} of a {kind}", f64::from(share) / f64::from(WHOLE)),
             (devices, ..) => format!("{count} x {devices} {kind}"),
         };
-        let memory = (shape.memory_bytes > 0).then(|| memory_words(shape.memory_bytes));
+        let memory = match class.memory_bytes {
+            0 => None,
+            bytes if bytes > shape.memory_bytes => Some(format!("more than {}", memory_words(bytes - 1))),
+            bytes => Some(memory_words(bytes)),
+        };
         let host = (!shape.host.is_none()).then(|| host_words(&shape.host));
         let more: Vec<String> =
             memory.into_iter().chain(host).chain(shape.features.iter().cloned()).collect();
         let more = if more.is_empty() { String::new() } else { format!(" with {}", more.join(" and ")) };
+        let formats: Vec<&str> = shape.precisions.iter().map(|precision| precision.name()).collect();
+        let formats = if formats.is_empty() {
+            String::new()
+        } else {
+            format!(" that computes in {}", formats.join(" or "))
+        };
         let within = shape.within.as_ref().map(|within| format!(" within {within}")).unwrap_or_default();
-        format!("{what}{more}{within}")
+        format!("{what}{more}{formats}{within}")
     });
     shapes.collect::<Vec<_>>().join(" or ")
 }
 
 /// Processors and memory of a host: `2.5 cpus and 64 GiB of host memory`.
 pub(crate) fn host_words(host: &Host) -> String {
-    let cpus = match (host.cpu_milli, host.cpu_milli % 1000) {
-        (0, _) => None,
-        (1000, _) => Some("1 cpu".into()),
-        (milli, 0) => Some(format!("{} cpus", milli / 1000)),
-        (milli, _) => Some(format!("{} cpus", milli as f64 / 1000.0)),
-    };
+    let cpus = (host.cpu_milli > 0).then(|| cpu_words(host.cpu_milli));
     let memory =
         (host.memory_bytes > 0).then(|| format!("{} of host memory", memory_words(host.memory_bytes)));
     cpus.into_iter().chain(memory).collect::<Vec<_>>().join(" and ")
+}
+
+/// Processors as people count them.
+fn cpu_words(milli: u64) -> String {
+    match (milli, milli % 1000) {
+        (1000, _) => "1 cpu".into(),
+        (_, 0) => format!("{} cpus", milli / 1000),
+        _ => format!("{} cpus", milli as f64 / 1000.0),
+    }
 }
 
 /// Memory as people say it: in the largest unit of which there is one, with one decimal if it needs one.

@@ -23,6 +23,7 @@ use crate::free::Free;
 use crate::node_set::NodeSet;
 use crate::state::cluster::{Cluster, Level, NO_ISLAND, Pool};
 use consort_types::{DeviceId, Grant, Host, KindId, NodeId, WHOLE};
+use std::collections::BTreeMap;
 
 /// Members of one role that want devices of one kind.
 pub struct Need<'a> {
@@ -43,6 +44,8 @@ pub struct Need<'a> {
     pub memory_bytes: u64,
     /// What each member takes of its node beside devices.
     pub host: Host,
+    /// Whether what it does not ask for is counted in proportion to its devices; see `Capabilities::counts_hosts`.
+    pub(crate) counts_hosts: bool,
     pub(crate) within: Option<Level>,
     /// What everybody asks for, where somebody does.
     pub(crate) asked: Option<&'a Classes>,
@@ -81,11 +84,39 @@ impl Need<'_> {
 
     /// Whatever it is that they want.
     pub(crate) fn placed_by(&self, place: &dyn Place) -> Option<Vec<Grant>> {
-        match (self.devices, self.share) {
+        let placed = match (self.devices, self.share) {
             (0, _) => place.seat(self),
             (_, WHOLE) => place.place(self),
             _ => place.part(self),
+        };
+        let counts = self.counts_hosts && self.devices > 0 && self.cluster.pools.is_some();
+        if counts { placed.map(|grants| self.with_hosts(grants)) } else { placed }
+    }
+
+    /// The same grants, and behind those of each member its devices' share of each pool that it does not ask for, as far
+    /// as something is left there.
+    fn with_hosts(&self, placed: Vec<Grant>) -> Vec<Grant> {
+        let thousandths = u64::from(self.devices) * u64::from(self.share);
+        let mut left: BTreeMap<DeviceId, u64> = BTreeMap::new();
+        let mut grants = Vec::with_capacity(3 * placed.len());
+        let mut rest = placed.into_iter().peekable();
+        while let Some(first) = rest.peek() {
+            let id = self.node_of(first);
+            grants.extend(rest.by_ref().take(self.devices as usize));
+            for pool in Pool::ALL {
+                let Some(device) = self.cluster.nodes[id.index()].pool(pool) else { continue };
+                if pool.of(&self.host) > 0 {
+                    grants.extend(rest.next());
+                    continue;
+                }
+                let left = left.entry(device).or_insert_with(|| self.free.device(device).1);
+                let memory_bytes = self.cluster.share_of_pool(id, pool, self.kind, thousandths).min(*left);
+                *left -= memory_bytes;
+                // Also where nothing is left: then it is plain where the grants of the next member begin.
+                grants.push(Grant { device, share: 0, memory_bytes });
+            }
         }
+        grants
     }
 
     fn is_admitted(&self, node: NodeId) -> bool {
@@ -115,6 +146,14 @@ impl Need<'_> {
             (0, _) => self.is_accounted(node) && self.hosted_on(node) > 0,
             (devices, WHOLE) => self.free.on_node(node, self.kind) >= devices && self.hosted_on(node) > 0,
             _ => self.hosted_on(node) > 0 && self.parts(node).next().is_some(),
+        }
+    }
+
+    /// Whether a node has the free devices that one member needs, whatever its host has.
+    pub(crate) fn has_devices(&self, node: NodeId) -> bool {
+        match self.share {
+            WHOLE => self.free.on_node(node, self.kind) >= self.devices,
+            _ => self.parts(node).next().is_some(),
         }
     }
 

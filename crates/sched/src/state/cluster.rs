@@ -205,6 +205,17 @@ impl Cluster {
         Some(self.device(id).kind) == self.pools
     }
 
+    /// What these thousandths of devices bring with them of a pool of their node: in proportion to all accelerators of the
+    /// node, or to all processors where the devices are processors.
+    pub fn share_of_pool(&self, node: NodeId, pool: Pool, kind: KindId, thousandths: u64) -> u64 {
+        let spec = &self.nodes[node.index()].spec;
+        let is_cpu = self.kinds[kind.index()].spec.name == CPU;
+        let alike = spec.devices.iter().filter(|group| (group.kind == CPU) == is_cpu);
+        let devices: u64 = alike.map(|group| u64::from(group.count)).sum();
+        let all = u128::from(devices.max(1)) * u128::from(WHOLE);
+        (u128::from(pool.of(&spec.host)) * u128::from(thousandths) / all) as u64
+    }
+
     /// Thousandths of a device that nobody holds, and the memory beside them. Below zero where foreign use
     /// overlaps what we granted. There is nothing to be had of one that is ill. Of a pool, the second number is the amount.
     pub fn unheld(&self, id: DeviceId) -> (i32, i64) {

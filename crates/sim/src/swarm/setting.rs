@@ -126,5 +126,10 @@ pub(super) fn faults(dice: &mut Dice) -> Faults {
 
 pub(super) fn capabilities(dice: &mut Dice) -> Capabilities {
     let grain = if dice.chance(0.2) { Grain::Node } else { Grain::Device };
-    Capabilities { preempts: dice.chance(0.9), shares: dice.chance(0.9), grain }
+    Capabilities {
+        preempts: dice.chance(0.9),
+        shares: dice.chance(0.9),
+        grain,
+        counts_hosts: grain == Grain::Node,
+    }
 }

@@ -130,12 +130,12 @@ impl Columns {
             share: table.read(self.share, value::share)?.unwrap_or(WHOLE),
             memory_bytes: table.read(self.memory, value::memory)?.unwrap_or(0),
             within: table.read(self.within, value::name)?,
-            features: vec![],
             prefer: table.read(self.prefer, value::name)?,
             host: Host {
                 cpu_milli: table.read(self.cpus, value::processors)?.unwrap_or(0),
                 memory_bytes: table.read(self.host_memory, value::memory)?.unwrap_or(0),
             },
+            ..Shape::any()
         };
         if u64::from(count.max) * u64::from(shape.devices) > u64::from(limits::WIDTH) {
             return Err(table

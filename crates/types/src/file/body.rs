@@ -10,9 +10,10 @@ use super::value;
 use super::yaml::{Fields, Node};
 use crate::cluster::Host;
 use crate::job::{Count, Form, Role, Shape, WHOLE};
+use crate::precision::Precision;
 
 /// The fields about hardware; they exclude `roles`.
-pub const HARDWARE: [&str; 12] = [
+pub const HARDWARE: [&str; 15] = [
     "devices",
     "workers",
     "devices_per_worker",
@@ -24,12 +25,26 @@ pub const HARDWARE: [&str; 12] = [
     "features",
     "cpus",
     "host_memory",
+    "mem",
+    "precision",
+    "on_oom",
     "shapes",
 ];
 
 /// What may be said of one shape beside its devices.
-const OF_A_SHAPE: [&str; 8] =
-    ["kind", "share", "memory", "within", "prefer", "features", "cpus", "host_memory"];
+const OF_A_SHAPE: [&str; 11] = [
+    "kind",
+    "share",
+    "memory",
+    "within",
+    "prefer",
+    "features",
+    "cpus",
+    "host_memory",
+    "mem",
+    "precision",
+    "on_oom",
+];
 
 /// Whose words are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,6 +189,8 @@ fn alternatives(fields: &mut Fields, devices: u32) -> Result<Vec<Shape>, ReadErr
         prefer: fields.read("prefer", value::name)?,
         features: features(fields)?,
         host: host(fields)?,
+        precisions: precisions(fields)?,
+        on_oom: fields.read("on_oom", value::on_oom)?.unwrap_or_default(),
     };
     let Some(node) = fields.take("kind") else { return Ok(vec![shape]) };
     let (place, nodes) = (node.place, node.one_or_more("kind")?);
@@ -195,8 +212,27 @@ pub fn features(fields: &mut Fields) -> Result<Vec<String>, ReadError> {
     Ok(value::sorted(names.collect::<Result<_, _>>()?))
 }
 
-/// `cpus: 2.5` and `host_memory: 64GiB`: what a node has beside its devices, or what a member takes of it.
+/// `precision: bf16` or `precision: [fp8, bf16]`: number formats that would do, the preferred first.
+fn precisions(fields: &mut Fields) -> Result<Vec<Precision>, ReadError> {
+    let Some(node) = fields.take("precision") else { return Ok(vec![]) };
+    let (place, nodes) = (node.place, node.one_or_more("precision")?);
+    if nodes.is_empty() {
+        return Err(place.fail("`precision` is empty, expected a number format like bf16"));
+    }
+    let mut found: Vec<Precision> = vec![];
+    for node in nodes {
+        let precision = node.read("precision", value::precision)?;
+        if found.contains(&precision) {
+            return Err(node.place.fail(format!("`precision` names {precision} twice, expected once")));
+        }
+        found.push(precision);
+    }
+    Ok(found)
+}
+
+/// `cpus: 2.5` and `mem: 64GiB`, or `host_memory`: what a node has beside its devices, or what a member takes of it.
 pub fn host(fields: &mut Fields) -> Result<Host, ReadError> {
+    fields.alias("mem", "host_memory")?;
     Ok(Host {
         cpu_milli: fields.read("cpus", value::processors)?.unwrap_or(0),
         memory_bytes: fields.read("host_memory", value::memory)?.unwrap_or(0),

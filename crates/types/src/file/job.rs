@@ -12,6 +12,8 @@
 //! # One worker with 8 devices; `workers` and `devices_per_worker` for more than one.
 //! devices: 8
 //! kind: [h200, mi300x]
+//! cpus: 8
+//! mem: 48GiB
 //! workdir: /data/train
 //! setup: source venv/bin/activate
 //! run: |
@@ -43,6 +45,7 @@ pub(super) mod environment;
 pub(super) mod indices;
 mod resources;
 pub(super) mod settings;
+mod variants;
 mod write;
 
 pub use indices::parse as array;
@@ -100,7 +103,7 @@ const JOB: [&str; 24] = [
 ];
 
 /// Fields of a stage, or of a job that has only one.
-const BODY: [&str; 15] = [
+const BODY: [&str; 21] = [
     "run",
     "devices",
     "workers",
@@ -111,6 +114,12 @@ const BODY: [&str; 15] = [
     "within",
     "prefer",
     "features",
+    "cpus",
+    "host_memory",
+    "mem",
+    "precision",
+    "on_oom",
+    "variants",
     "shapes",
     "roles",
     "tasks",
@@ -182,6 +191,7 @@ fn body(fields: &mut Fields, setup: Option<&str>) -> Result<(StageSpec, StageWor
     };
     let given = fields.given("run");
     let shared = fields.take("run").map(|node| command::read(node, setup)).transpose()?;
+    let variants = variants::take(fields, setup)?;
     let (mut roles, mut commands, mut spare) = (vec![], vec![], given);
     for member in body::members(fields, Dialect::File)? {
         commands.push(match (member.run, &shared) {
@@ -189,6 +199,9 @@ fn body(fields: &mut Fields, setup: Option<&str>) -> Result<(StageSpec, StageWor
             (None, Some(shared)) => {
                 spare = None;
                 shared.clone()
+            }
+            (None, None) if variants::cover(&variants, &member.role) => {
+                variants[0].1.command.clone().expect("every variant has one")
             }
             (None, None) => {
                 return Err(
@@ -201,12 +214,14 @@ fn body(fields: &mut Fields, setup: Option<&str>) -> Result<(StageSpec, StageWor
     if let Some(place) = spare {
         return Err(place.fail("`run` is given although every role has its own, expected only one of them"));
     }
-    let bytes: usize = commands.iter().map(command::bytes).sum();
+    let variants = variants::accepted(variants, &roles)?;
+    let all = commands.iter().chain(variants.iter().filter_map(|variant| variant.command.as_ref()));
+    let bytes: usize = all.map(command::bytes).sum();
     if bytes > limits::COMMAND_BYTES {
         return Err(place.fail("what is run is larger than 1 MiB, expected less, or a file that holds it"));
     }
     let stage = StageSpec { name: String::new(), form, roles, after: vec![] };
-    Ok((stage, StageWork { commands, indices }))
+    Ok((stage, StageWork { commands, indices, variants }))
 }
 
 #[cfg(test)]

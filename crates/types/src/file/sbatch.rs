@@ -17,6 +17,7 @@
 use super::job::{Around, DEFAULT, JobFile, command};
 use super::limits;
 use super::read_error::{InFile, Place, ReadError};
+use crate::cluster::Host;
 use crate::job::{Count, Form, JobSpec, Role, Shape};
 use crate::time::Span;
 use crate::work::{Command, Limits, Output, StageWork, Work};
@@ -102,9 +103,11 @@ fn quoted(word: &str) -> String {
 
 fn assemble(file: &str, command: Command, around: &Around<'_>, options: Options) -> Result<Batch, ReadError> {
     let fail = |message: String| Place::default().fail(message);
-    let (count, shape) = options.hardware().map_err(fail)?;
+    let (count, mut shape) = options.hardware().map_err(fail)?;
     let is_plain = options.is_plain();
-    let cpu_thousandths = options.cpu_thousandths().map_err(fail)?;
+    let host = options.host(shape.devices).map_err(fail)?;
+    // Processors that are granted as devices need not be asked for twice.
+    shape.host = Host { cpu_milli: if is_plain { 0 } else { host.cpu_milli }, ..host };
     let mut notes = options.notes.clone();
     if matches!(&command, Command::Script { text, .. } if words::calls(text, "srun")) {
         notes.push("there is no srun here: start the program directly or with `consort run`".into());
@@ -131,14 +134,14 @@ fn assemble(file: &str, command: Command, around: &Around<'_>, options: Options)
     spec.stages[0].roles = vec![Role { name: "worker".into(), count, shapes: vec![shape] }];
     let workdir = options.workdir.unwrap_or_else(|| ".".into());
     let work = Work {
-        stages: vec![StageWork { commands: vec![command], indices }],
+        stages: vec![StageWork { commands: vec![command], indices, variants: vec![] }],
         workdir: super::job::settings::workdir(&workdir, around).map_err(fail)?,
         env: options.env,
         inherited: vec![],
         grace: options.grace.unwrap_or_default(),
         limits: Limits {
-            memory_bytes: options.memory.unwrap_or_default(),
-            cpu_thousandths,
+            memory_bytes: Some(host.memory_bytes).filter(|&bytes| bytes > 0),
+            cpu_thousandths: Some(host.cpu_milli as u32).filter(|&milli| milli > 0),
             ..Limits::default()
         },
         output: Output { path: options.output, ..Output::default() },

@@ -5,7 +5,8 @@
 //! floating point.
 
 use super::limits;
-use crate::job::{Condition, Count, Qos, WHOLE};
+use crate::job::{Condition, Count, OnOom, Qos, WHOLE};
+use crate::precision::Precision;
 use crate::time::{Span, Time};
 
 /// What was expected.
@@ -135,6 +136,21 @@ pub fn share(text: &str) -> Result<u16, Expected> {
     match thousandths(text) {
         Some(share) if (1..=u64::from(WHOLE)).contains(&share) => Ok(share as u16),
         _ => Err("a share of a device from 0.001 to 1".into()),
+    }
+}
+
+/// A number format.
+pub fn precision(text: &str) -> Result<Precision, Expected> {
+    let names = || Precision::ALL.map(|(_, name)| name).join(", ");
+    Precision::named(text).ok_or_else(|| format!("a number format: one of {}", names()))
+}
+
+/// What is done about an attempt that ran out of device memory.
+pub fn on_oom(text: &str) -> Result<OnOom, Expected> {
+    match text {
+        "retry" => Ok(OnOom::Retry),
+        "larger" => Ok(OnOom::Larger),
+        _ => Err("retry or larger".into()),
     }
 }
 

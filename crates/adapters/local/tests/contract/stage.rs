@@ -84,7 +84,7 @@ impl Machine {
         let text = format!("{begin}echo $$ >> {}/$CONSORT_ALLOCATION; {end}", self.roll().display());
         let command = Command::Program(vec!["/bin/sh".into(), "-c".into(), text]);
         Work {
-            stages: vec![StageWork { commands: vec![command], indices: vec![] }],
+            stages: vec![StageWork { commands: vec![command], indices: vec![], variants: vec![] }],
             workdir: "/tmp".into(),
             env: vec![],
             inherited: vec![],
@@ -97,7 +97,7 @@ impl Machine {
 
 impl Stage for Machine {
     type World = LocalWorld;
-    const CAPABILITIES: Capabilities = Capabilities::ALL;
+    const CAPABILITIES: Capabilities = consort_local::CAPABILITIES;
     const FAILURE: i32 = 3;
 
     fn cluster(&self) -> Vec<Input> {

@@ -29,6 +29,7 @@ fn main() {
         stages: vec![StageWork {
             commands: vec![Command::Program(vec!["/bin/sh".into(), "-c".into(), command.clone()])],
             indices: vec![],
+            variants: vec![],
         }],
         workdir: folder.clone(),
         env: vec![],

@@ -7,7 +7,7 @@ use consort_agent::launch::{self, LogOrder, Order, ShimProgram, Slot};
 use consort_agent::status::{self, Record, Started};
 use consort_local::{LocalWorld, Setup};
 use consort_types::{
-    AllocationId, AskId, Command, Desired, DeviceId, Fill, Grace, Grant, Input, JobId, JobSpec, Limits,
+    AllocationId, AskId, Command, Desired, DeviceId, Fill, Grace, Grant, Host, Input, JobId, JobSpec, Limits,
     NodeId, Outcome, Output, Placement, Shape, Span, StageWork, Time, WHOLE, Wanted, Work, Works, World,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,7 +54,7 @@ pub fn sh(text: &str) -> Work {
 
 pub fn work(command: Command) -> Work {
     Work {
-        stages: vec![StageWork { commands: vec![command], indices: vec![] }],
+        stages: vec![StageWork { commands: vec![command], indices: vec![], variants: vec![] }],
         workdir: "/tmp".into(),
         env: vec![],
         inherited: vec![],
@@ -149,6 +149,7 @@ impl House {
             env: vec![],
             workdir: "/tmp".into(),
             limits: Limits::default(),
+            asked: Default::default(),
             cpus: vec![],
             soft_files: None,
             grace: Grace::default(),
@@ -164,6 +165,13 @@ impl House {
         };
         std::fs::create_dir_all(folder).unwrap();
         std::fs::write(folder.join("launch.json"), serde_json::to_vec(&order).unwrap()).unwrap();
+    }
+
+    /// Lets a job that was stored ask for a part of the machine.
+    pub fn ask_of_host(&mut self, id: AllocationId, host: Host) {
+        let mut kept = self.shelf.0.lock().unwrap();
+        let spec = Arc::make_mut(&mut kept.get_mut(&id.ask.job).unwrap().0);
+        spec.stages[0].roles[0].shapes[0].host = host;
     }
 
     /// Gives a job that was stored something else to run.

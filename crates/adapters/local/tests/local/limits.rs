@@ -2,7 +2,7 @@
 
 use crate::house::{House, pid_in, sh, within};
 use consort_agent::launch;
-use consort_types::{Cause, Outcome};
+use consort_types::{Cause, Host, Outcome};
 
 #[test]
 fn more_memory_than_was_given_is_named() {
@@ -24,6 +24,53 @@ fn more_memory_than_was_given_is_named() {
         house.log(id, 0)
     );
     assert!(started.groups.iter().all(|group| !group.exists()), "groups are taken away again");
+}
+
+#[test]
+fn what_was_asked_for_of_the_host_is_the_limit() {
+    let mut house = House::new();
+    let id = house.store(1, sh("head -c 200000000 /dev/zero | tail -c 150000000 > /dev/null; exit 1"));
+    house.ask_of_host(id, Host { cpu_milli: 1_500, memory_bytes: 48 << 20 });
+    house.want(id, 1);
+    let started = house.shim_of(id, 0);
+    let written =
+        |file: &str| started.groups.iter().find_map(|group| std::fs::read_to_string(group.join(file)).ok());
+    // Version 2, or version 1; read at once, before the worker has ended and its groups are gone.
+    let memory = written("memory.max").or_else(|| written("memory.limit_in_bytes"));
+    let cpu = written("cpu.max").or_else(|| written("cpu.cfs_quota_us"));
+    let outcome = house.ended(id);
+    let log = house.log(id, 0);
+    if started.notes.iter().any(|note| note.contains("for memory")) {
+        eprintln!("SKIPPED: no control group for memory here: {:?}", started.notes);
+        assert!(log.contains("what was asked for is counted and not limited"), "{log}");
+    } else {
+        assert!(matches!(outcome, Outcome::Failed { cause: Cause::OutOfMemory, .. }), "{outcome:?}: {log}");
+        assert!(memory.is_none_or(|bytes| bytes.trim() == (48 << 20).to_string()));
+    }
+    assert!(cpu.is_none_or(|quota| quota.starts_with("150000")));
+}
+
+#[test]
+fn a_worker_that_ran_out_of_device_memory_is_told_by_its_last_words() {
+    let mut house = House::new();
+    let words = "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB";
+    let outcome = house.run(sh(&format!("echo '{words}' >&2; exit 1"))).0;
+    assert_eq!(outcome, Outcome::Failed { code: 1, cause: Cause::DeviceMemory });
+    // Said long before the end, and by one that succeeded.
+    let outcome = house.run(sh(&format!("echo '{words}'; head -c 40000 /dev/zero | tr '\\0' x; exit 1"))).0;
+    assert_eq!(outcome, Outcome::Failed { code: 1, cause: Cause::Exit });
+    assert_eq!(house.run(sh(&format!("echo '{words}'"))).0, Outcome::Succeeded);
+}
+
+#[test]
+fn a_limit_of_its_own_wins_over_what_was_asked_for() {
+    let mut house = House::new();
+    let mut work = sh("head -c 60000000 /dev/zero | tail -c 50000000 > /dev/null; exit 0");
+    work.limits.memory_bytes = Some(1 << 30);
+    let id = house.store(1, work);
+    house.ask_of_host(id, Host { cpu_milli: 0, memory_bytes: 1 << 20 });
+    house.want(id, 1);
+    assert_eq!(house.ended(id), Outcome::Succeeded, "{}", house.log(id, 0));
 }
 
 #[test]

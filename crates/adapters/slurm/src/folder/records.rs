@@ -154,6 +154,7 @@ pub fn parse(text: &str) -> Option<Record> {
     let cause = match cause {
         "not-run" => Cause::NotRun,
         "out-of-memory" => Cause::OutOfMemory,
+        "device-memory" => Cause::DeviceMemory,
         _ => Cause::Exit,
     };
     Some(Record { code, cause, teller, asked })

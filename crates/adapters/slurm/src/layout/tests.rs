@@ -73,6 +73,19 @@ fn workers_with_several_devices_and_portions() {
 }
 
 #[test]
+fn what_each_worker_asks_for_is_passed_on() {
+    let host = Host { cpu_milli: 2_500, memory_bytes: 3 << 30 };
+    let spec = JobSpec::gang("x", 2, Shape { host, ..Shape::any() });
+    let grant = |device, share, memory_bytes| Grant { device: DeviceId(device), share, memory_bytes };
+    let grants = vec![grant(0, WHOLE, 0), grant(98, 0, 2_500), grant(1, WHOLE, 0), grant(98, 0, 2_500)];
+    let placement = Placement { fills: vec![Fill { shape: 0, count: 2 }], grants };
+    let id = AllocationId { ask: AskId::whole(JobId(1)), attempt: 1 };
+    let layout = Layout::new(id, &spec, &work(), &placement, Portion::default(), spot).unwrap();
+    assert_eq!(shown(&layout), "n1 x2 cpus 3 gpu:a100:2");
+    assert_eq!(layout.parts[0].memory_mb, Some(6 << 10));
+}
+
+#[test]
 fn processors_are_cpus() {
     let layout = lay(2, 3, &[10, 11, 12, 13, 14, 15], &work(), Portion::default()).unwrap();
     assert_eq!(shown(&layout), "n1 x2 cpus 3 ");

@@ -113,13 +113,15 @@ impl Poller {
             Some(Spot { node, kind, resource: found.map(|(name, kind)| (name.as_str(), kind.as_str())) })
         };
         let layout = Layout::new(id, &known.spec, &known.work, placement, self.setup.portion, spot)?;
+        let kind = layout.seats.first().map_or("", |seat| seat.kind.as_str());
+        let work = known.work.on(id.ask.stage.into(), kind);
         let address =
             |node: &String| self.nodes.get(node).map_or_else(|| node.clone(), |found| found.address.clone());
         let addresses: Vec<String> = layout.nodes.iter().map(address).collect();
         let making = Making {
             allocation: id,
             spec: &known.spec,
-            work: &known.work,
+            work: &work,
             layout: &layout,
             addresses: &addresses,
             shared: &self.setup.shared,

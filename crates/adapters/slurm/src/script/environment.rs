@@ -230,6 +230,21 @@ export OMPI_COMM_WORLD_LOCAL_RANK=$consort_local_rank OMPI_COMM_WORLD_LOCAL_SIZE
         for (name, value) in &own {
             export(&mut text, name, value);
         }
+        let first = self.layout.seats.first();
+        let work = self.work.stages.get(usize::from(ask.stage));
+        if let Some(variant) = first.zip(work).and_then(|(seat, work)| work.variant(&seat.kind)) {
+            export(&mut text, "CONSORT_VARIANT", &variant.kind);
+        }
+        for seat in self.layout.seats.iter().filter(|seat| seat.role_rank == 0) {
+            // All members of a role have devices of one kind.
+            if let Some(precision) = seat.precision {
+                let _ = writeln!(
+                    text,
+                    "[ $consort_role != {} ] || export CONSORT_PRECISION={precision}",
+                    seat.role
+                );
+            }
+        }
         if let Some(tasks) = tasks {
             export(&mut text, "CONSORT_TASKS", &tasks.to_string());
         }

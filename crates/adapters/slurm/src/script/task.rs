@@ -8,6 +8,7 @@ use super::environment::MASKS;
 use super::{ENDED, Making, SIGNALS, quoted};
 use crate::layout::Seat;
 use consort_agent::launch::output_path;
+use consort_agent::oom;
 use consort_types::Command;
 use std::fmt::Write;
 
@@ -38,7 +39,7 @@ consort_put "$consort_out/up.$consort_rank" ""
 
 const END: &str = r#"consort_code=$?
 consort_asked && consort_leave "$consort_code"
-[ "$consort_code" = 0 ] || consort_fail "$consort_code" exit
+[ "$consort_code" = 0 ] || consort_fail "$consort_code" "$(consort_why)"
 consort_put "$consort_out/done.$consort_rank" ""
 "#;
 
@@ -53,6 +54,7 @@ impl Making<'_> {
         text += &self.seats();
         text += OPEN_LOG;
         text += &self.narrow();
+        text += &why();
         text += &self.environment();
         text += &self.command()?;
         text += &self.limits();
@@ -155,6 +157,16 @@ impl Making<'_> {
         text += "esac\n";
         Ok(text)
     }
+}
+
+/// A function that says what a worker that failed has failed of, by the end of its output.
+fn why() -> String {
+    let words: Vec<String> = oom::WORDS.iter().map(|words| format!("-e {}", quoted(words))).collect();
+    format!(
+        "consort_why() {{ tail -c {} -- \"$consort_log\" 2> /dev/null | grep -qF {} 2> /dev/null && echo device-memory || echo exit; }}\n",
+        oom::TAIL,
+        words.join(" ")
+    )
 }
 
 /// The end of a lone worker that succeeded. It writes the record from within its step, so that the step is the last thing

@@ -20,7 +20,7 @@ struct House {
 impl House {
     fn new(command: Command) -> Self {
         let work = Work {
-            stages: vec![StageWork { commands: vec![command], indices: vec![] }],
+            stages: vec![StageWork { commands: vec![command], indices: vec![], variants: vec![] }],
             workdir: "/tmp".into(),
             env: vec![],
             inherited: vec![],

@@ -81,7 +81,7 @@ impl Site {
         // More memory than any node has: Slurm will not have it.
         let memory_bytes = if part == Part::CannotStart { 1 << 44 } else { 16 << 20 };
         Work {
-            stages: vec![StageWork { commands: vec![command], indices: vec![] }],
+            stages: vec![StageWork { commands: vec![command], indices: vec![], variants: vec![] }],
             workdir: "/tmp".into(),
             env: vec![],
             inherited: vec![],

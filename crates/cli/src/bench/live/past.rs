@@ -63,7 +63,7 @@ impl Past {
         self.say(Input::Submit(spec.clone()));
         let command = Command::Program(vec!["/bin/true".into()]);
         let work = Work {
-            stages: vec![StageWork { commands: vec![command], indices: vec![] }],
+            stages: vec![StageWork { commands: vec![command], indices: vec![], variants: vec![] }],
             workdir: "/".into(),
             env: vec![],
             inherited: vec![],

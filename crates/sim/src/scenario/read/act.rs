@@ -55,7 +55,10 @@ impl Reader {
                     Some(_) if words.take("cancelled") => {
                         Outcome::Failed { code: 143, cause: Cause::Cancelled }
                     }
-                    Some(_) => return Err(words.fail("failed, stopped, cancelled or the end of the line")),
+                    Some(_) if words.take("oom") => Outcome::Failed { code: 1, cause: Cause::DeviceMemory },
+                    Some(_) => {
+                        return Err(words.fail("failed, stopped, cancelled, oom or the end of the line"));
+                    }
                 };
                 let why = match words.take(":") {
                     true => Some(words.rest("what the world has to say about it")?.into()),

@@ -195,7 +195,7 @@ impl Reader {
         Ok(queue)
     }
 
-    /// `world starts take 10s, stops take 30s, endings take 5s, cannot preempt, cannot share, cannot pick`.
+    /// `world starts take 10s, stops take 30s, endings take 5s, cannot preempt, cannot share, cannot pick, counts hosts`.
     pub(super) fn world(&mut self, words: &mut Words<'_>) -> Result<(), ReadError> {
         words.need(&["world"])?;
         loop {
@@ -209,13 +209,16 @@ impl Reader {
                     words.need(&["share", "preempt", "pick"])?;
                     capabilities.shares = false;
                 }
+            } else if words.take("counts") {
+                words.need(&["hosts"])?;
+                self.story.capabilities.counts_hosts = true;
             } else {
                 let delays = &mut self.story.delays;
-                let delay = match words.word("starts, stops, endings or cannot")? {
+                let delay = match words.word("starts, stops, endings, cannot or counts")? {
                     "starts" => &mut delays.start,
                     "stops" => &mut delays.stop,
                     "endings" => &mut delays.ended,
-                    _ => return Err(words.before("starts, stops, endings or cannot")),
+                    _ => return Err(words.before("starts, stops, endings, cannot or counts")),
                 };
                 words.need(&["take"])?;
                 *delay = words.read("a time", value::span)?;

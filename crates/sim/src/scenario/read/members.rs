@@ -68,8 +68,8 @@ impl Reader {
     }
 }
 
-/// `share 0.5`, `memory 20GiB`, `within rack`, `needs nvlink`, `prefers rack`, `feature ib`, `cpus 8`, `ram 64GiB`: said of
-/// every shape of the last role.
+/// `share 0.5`, `memory 20GiB`, `within rack`, `needs nvlink`, `prefers rack`, `feature ib`, `precision fp8`, `cpus 8`, `ram 64GiB`,
+/// `larger on oom`: said of every shape of the last role.
 pub(super) fn modifier(words: &mut Words<'_>, roles: &mut [Role]) -> Result<bool, ReadError> {
     let Some(role) = roles.last_mut() else { return Ok(false) };
     if words.take("share") {
@@ -90,6 +90,13 @@ pub(super) fn modifier(words: &mut Words<'_>, roles: &mut [Role]) -> Result<bool
     } else if words.take("ram") {
         let memory = words.read("an amount of memory", value::memory)?;
         role.shapes.iter_mut().for_each(|shape| shape.host.memory_bytes = memory);
+    } else if words.take("larger") {
+        words.need(&["on"])?;
+        words.need(&["oom"])?;
+        role.shapes.iter_mut().for_each(|shape| shape.on_oom = OnOom::Larger);
+    } else if words.take("precision") {
+        let precision = words.read("a number format", value::precision)?;
+        role.shapes.iter_mut().for_each(|shape| shape.precisions.push(precision));
     } else if words.take("feature") {
         let feature = words.read("the name of a feature", value::name)?;
         for shape in &mut role.shapes {

@@ -26,7 +26,7 @@ pub(super) fn take(fields: &mut Fields, limits: &mut Limits) -> Result<Option<Ve
         limits.memory_bytes = Some(node.read("memory", |text| gibibytes(at_least(text)))?);
     }
     let Some(node) = resources.take("accelerators") else { return Ok(None) };
-    let beside = ["workers", "memory", "within", "prefer", "features"];
+    let beside = ["workers", "memory", "within", "prefer", "features", "cpus", "host_memory", "mem"];
     let others = HARDWARE.into_iter().filter(|name| !beside.contains(name));
     let others: Vec<&str> = others.chain(["roles", "stages"]).collect();
     fields.refuse_beside("accelerators", &others)?;

@@ -41,6 +41,86 @@ fn the_example_in_the_documentation_is_read_as_it_says() {
 }
 
 #[test]
+fn what_a_worker_takes_of_its_host_stands_beside_its_devices() {
+    let host = |text: &str| {
+        let host = parse(text).spec.stages[0].roles[0].shapes[0].host;
+        (host.cpu_milli, host.memory_bytes >> 30)
+    };
+    assert_eq!(host("{run: x, cpus: 2.5, mem: 8GiB}"), (2_500, 8));
+    assert_eq!(host("{run: x, host_memory: 8GiB}"), (0, 8));
+    assert_eq!(host("{run: x, roles: [{name: w, cpus: 4, mem: 1GiB}]}"), (4_000, 1));
+    assert_eq!(host("{run: x, shapes: [{kind: a, cpus: 4}]}"), (4_000, 0));
+    assert_eq!(host("{stages: [{name: s, run: x, mem: 2GiB}]}"), (0, 2));
+    assert_eq!(host("{run: x, resources: {accelerators: H100:8}, cpus: 4}"), (4_000, 0));
+    assert!(refusal("{run: x, mem: 8GiB, host_memory: 8GiB}").contains("`mem`"));
+    assert!(refusal("{run: x, cpus: 0}").contains("expected a number of processors"));
+    // Limits are apart: what is asked for is the limit only where they say nothing.
+    let JobFile { work, spec, .. } = parse("{run: x, cpus: 4, mem: 8GiB, limits: {memory: 9GiB}}");
+    let limits = work.limits.or_asked(&spec.stages[0].roles[0].shapes[0].host);
+    assert_eq!((limits.cpu_thousandths, limits.memory_bytes), (Some(4_000), Some(9 << 30)));
+}
+
+#[test]
+fn a_job_may_differ_by_kind() {
+    let job = parse(
+        "{run: a, kind: [h200, MI300X], env: {A: 1, B: 2}, variants: {mi300x: {run: [b, c], env: {B: 3}}, H200: {env: {C: 4}}}}",
+    );
+    let on = |kind: &str| job.work.on(0, kind).into_owned();
+    assert_eq!(on("mi300x").stages[0].commands, [Command::Program(vec!["b".into(), "c".into()])]);
+    let env =
+        |kind: &str| on(kind).env.iter().map(|(name, text)| format!("{name}={text}")).collect::<Vec<_>>();
+    assert_eq!(env("mi300x"), ["A=1", "B=3"]);
+    assert_eq!(
+        (env("h200"), on("h200").stages[0].commands.clone()),
+        (vec!["A=1".into(), "B=2".into(), "C=4".into()], vec![script("a")])
+    );
+    assert_eq!(on("a100"), job.work);
+    // Without `run` where every kind has its own.
+    let job = parse("{kind: [h200, mi300x], variants: {h200: {run: a}, mi300x: {run: b}}}");
+    assert_eq!(job.work.on(0, "mi300x").stages[0].commands, [script("b")]);
+    // What is set up comes before every one of them.
+    let job = parse("{setup: s, kind: h200, run: a, variants: {h200: {run: b}}}");
+    assert_eq!(job.work.on(0, "h200").stages[0].commands, [script("s\nb")]);
+}
+
+#[test]
+fn what_is_written_of_variants_and_precision_comes_back() {
+    let text = "{kind: [h200, a100], workers: 2-4, precision: [fp8, bf16], cpus: 2, run: a, variants: {h200: {run: {script: b, arguments: [c]}, env: {X: y}}}}";
+    let job = parse(text);
+    let again = read_json("job.yaml", job.to_json().to_string().as_bytes(), &AROUND).unwrap();
+    assert_eq!(again.spec.stages, job.spec.stages);
+    assert_eq!(again.work, job.work);
+}
+
+#[test]
+fn mistakes_in_variants_and_precision_are_told() {
+    for (text, message) in [
+        (
+            "{run: a, kind: h200, variants: {a100: {run: b}}}",
+            "there is a variant for `a100`, which the job does not accept, expected one of h200",
+        ),
+        ("{run: a, variants: {a100: {}}}", "the variant for `a100` is empty, expected `run` or `env`"),
+        (
+            "{run: a, variants: {a100: {run: b}, A100: {run: c}}}",
+            "`variants` names kind `A100` twice, expected once",
+        ),
+        (
+            "{kind: [h200, a100], variants: {h200: {run: b}}}",
+            "there is no `run`, expected a script, or a program and its arguments",
+        ),
+        (
+            "{run: a, precision: fp7}",
+            "expected a number format: one of fp4, fp8, int8, fp16, bf16, tf32, fp32, fp64",
+        ),
+        ("{run: a, precision: []}", "`precision` is empty, expected a number format like bf16"),
+        ("{run: a, precision: [fp8, FP8]}", "`precision` names fp8 twice, expected once"),
+    ] {
+        assert!(refusal(text).ends_with(message), "{}", refusal(text));
+    }
+    assert!(refusal("{variants: {a: {run: b}}, roles: [{name: w, run: a}]}").contains("`variants`"));
+}
+
+#[test]
 fn features_stand_beside_the_kind() {
     let features = |text: &str| parse(text).spec.stages[0].roles[0].shapes[0].features.clone();
     assert_eq!(features("{run: x, features: ib}"), ["ib"]);

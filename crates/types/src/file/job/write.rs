@@ -2,9 +2,9 @@
 
 use super::JobFile;
 use super::indices;
-use crate::job::{Condition, Count, Dependency, Form, Role, Shape, StageSpec};
+use crate::job::{Condition, Count, Dependency, Form, OnOom, Role, Shape, StageSpec};
 use crate::time::{Span, Time, calendar};
-use crate::work::{Command, StageWork};
+use crate::work::{Command, StageWork, Variant};
 use serde_json::{Map, Value, json};
 
 impl JobFile {
@@ -63,6 +63,16 @@ fn stage(stage: &StageSpec, work: &StageWork, all: &[StageSpec]) -> Value {
     if !stage.after.is_empty() {
         written["after"] = stage.after.iter().map(|&other| all[usize::from(other)].name.as_str()).collect();
     }
+    if !work.variants.is_empty() {
+        // Beside one role; its short form, because `roles` excludes variants.
+        let role = written["roles"][0].take();
+        let Value::Object(ref mut fields) = written else { unreachable!("just made") };
+        fields.remove("roles");
+        fields.insert("workers".into(), role["count"].clone());
+        fields.insert("shapes".into(), role["shapes"].clone());
+        fields.insert("run".into(), role["run"].clone());
+        fields.insert("variants".into(), work.variants.iter().map(variant).collect::<Map<_, _>>().into());
+    }
     match stage.form {
         Form::Gang => {}
         Form::Bag { .. } if !work.indices.is_empty() => {
@@ -74,12 +84,28 @@ fn stage(stage: &StageSpec, work: &StageWork, all: &[StageSpec]) -> Value {
     written
 }
 
-fn role(role: &Role, command: &Command) -> Value {
-    let run = match command {
+fn run(command: &Command) -> Value {
+    match command {
         Command::Program(words) => json!(words),
         Command::Script { text, arguments } if arguments.is_empty() => json!(text),
         Command::Script { text, arguments } => json!({"script": text, "arguments": arguments}),
-    };
+    }
+}
+
+fn variant(variant: &Variant) -> (String, Value) {
+    let mut written = Map::new();
+    if let Some(command) = &variant.command {
+        written.insert("run".into(), run(command));
+    }
+    if !variant.env.is_empty() {
+        let env = variant.env.iter().map(|(name, text)| (name.clone(), Value::from(text.as_str())));
+        written.insert("env".into(), env.collect::<Map<_, _>>().into());
+    }
+    (variant.kind.clone(), written.into())
+}
+
+fn role(role: &Role, command: &Command) -> Value {
+    let run = run(command);
     let count = match role.count {
         Count { min, max } if min == max => min.to_string(),
         Count { min, max } => format!("{min}-{max}"),
@@ -107,6 +133,12 @@ fn shape(shape: &Shape) -> Value {
     }
     if shape.host.memory_bytes > 0 {
         written["host_memory"] = bytes(shape.host.memory_bytes).into();
+    }
+    if shape.on_oom == OnOom::Larger {
+        written["on_oom"] = "larger".into();
+    }
+    if !shape.precisions.is_empty() {
+        written["precision"] = shape.precisions.iter().map(|precision| precision.name()).collect();
     }
     written
 }

@@ -1,7 +1,7 @@
 //! The options of `sbatch`: which there are, what they take, and what becomes of them.
 
 use super::{Hardware, meaning};
-use crate::cluster::CPU;
+use crate::cluster::{CPU, Host};
 use crate::file::job::{environment, indices, settings};
 use crate::file::limits;
 use crate::file::nearest::nearest;
@@ -30,13 +30,14 @@ pub struct Options {
     pub(super) after: Option<Vec<Dependency>>,
     pub(super) array: Option<(u32, Vec<u32>)>,
     pub(super) time_limit: Option<Option<Span>>,
-    pub(super) memory: Option<Option<u64>>,
+    pub(super) memory: Option<Memory>,
     pub(super) workdir: Option<String>,
     pub(super) output: Option<String>,
     pub(super) grace: Option<Grace>,
     pub(super) export: Option<Export>,
     pub(super) env: Vec<(String, String)>,
     pub(super) cpus_per_task: Option<u32>,
+    pub(super) cpus_per_gpu: Option<u32>,
     pub(super) notes: Vec<String>,
     /// Tasks on one node, once that is known.
     pub(super) tasks_here: u32,
@@ -55,6 +56,14 @@ pub struct Options {
     pub parsable: bool,
 }
 
+/// Memory, and of what it is meant; nothing when all there is will do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Memory {
+    PerNode(Option<u64>),
+    PerCpu(Option<u64>),
+    PerGpu(Option<u64>),
+}
+
 /// Whether an option has a value.
 #[derive(Clone, Copy, PartialEq)]
 enum Takes {
@@ -65,7 +74,7 @@ enum Takes {
 }
 
 /// Long name, short name, value.
-const KNOWN: [(&str, char, Takes); 44] = [
+const KNOWN: [(&str, char, Takes); 47] = [
     ("job-name", 'J', Takes::Value),
     ("ntasks", 'n', Takes::Value),
     ("nodes", 'N', Takes::Value),
@@ -77,6 +86,9 @@ const KNOWN: [(&str, char, Takes); 44] = [
     ("ntasks-per-node", ' ', Takes::Value),
     ("constraint", 'C', Takes::Value),
     ("mem", ' ', Takes::Value),
+    ("mem-per-cpu", ' ', Takes::Value),
+    ("mem-per-gpu", ' ', Takes::Value),
+    ("cpus-per-gpu", ' ', Takes::Value),
     ("time", 't', Takes::Value),
     ("partition", 'p', Takes::Value),
     ("account", 'A', Takes::Value),
@@ -175,7 +187,11 @@ impl Options {
             "gpus-per-task" => self.gpus_per_task = Some(meaning::devices(text)?),
             "gres" => self.gpus_per_node = Some(meaning::gres(text)?),
             "constraint" => self.features = Some(meaning::features(text)?),
-            "mem" => self.memory = Some(meaning::memory(text)?),
+            "cpus-per-gpu" => self.cpus_per_gpu = Some(meaning::cpus(text)?),
+            // Ways to ask for memory replace each other, as with Slurm the last one counts.
+            "mem" => self.memory = Some(Memory::PerNode(meaning::memory(text)?)),
+            "mem-per-cpu" => self.memory = Some(Memory::PerCpu(meaning::memory(text)?)),
+            "mem-per-gpu" => self.memory = Some(Memory::PerGpu(meaning::memory(text)?)),
             "time" => self.time_limit = Some(meaning::time(text)?),
             "dependency" => self.after = Some(meaning::dependencies(text)?),
             "array" => self.array(text)?,
@@ -265,7 +281,7 @@ impl Options {
             self.env.clone_from(&over.env);
         }
         win!(name queue tenant qos priority after array time_limit memory workdir output grace export);
-        win!(cpus_per_task nodes tasks tasks_per_node features gpus gpus_per_node gpus_per_task wrap);
+        win!(cpus_per_task cpus_per_gpu nodes tasks tasks_per_node features gpus gpus_per_node gpus_per_task wrap);
         over.notes.iter().for_each(|note| self.note(note));
         self.wait |= over.wait;
         self.parsable |= over.parsable;
@@ -278,12 +294,39 @@ impl Options {
         self.tasks_per_node.or_else(spread).unwrap_or(1)
     }
 
-    /// What one worker may use of processors, if that was said.
-    pub(super) fn cpu_thousandths(&self) -> Result<Option<u32>, String> {
-        let Some(cpus) = self.cpus_per_task else { return Ok(None) };
-        let all = cpus.checked_mul(self.tasks_here.max(1)).filter(|all| *all <= 1_000_000);
-        let all = all.ok_or("one node is to have more than 1,000,000 processors, expected fewer")?;
-        Ok(Some(all * 1000))
+    /// What one worker takes of its host, as far as that was said; `devices` are its GPUs.
+    pub(super) fn host(&self, devices: u32) -> Result<Host, String> {
+        let gpus = if self.is_plain() { 0 } else { u64::from(devices) };
+        let per_task = self.cpus_per_task.map(|cpus| u64::from(cpus) * u64::from(self.tasks_here.max(1)));
+        let cpus = match (per_task, self.cpus_per_gpu) {
+            (Some(_), Some(_)) => {
+                return Err("--cpus-per-task and --cpus-per-gpu are both given, expected one of them".into());
+            }
+            (None, Some(_)) if gpus == 0 => {
+                return Err("--cpus-per-gpu is given without a GPU, expected --cpus-per-task".into());
+            }
+            (cpus, each) => cpus.or(each.map(|each| u64::from(each) * gpus)),
+        };
+        let memory = match self.memory {
+            None => None,
+            Some(Memory::PerNode(memory)) => memory,
+            Some(Memory::PerCpu(each)) => {
+                each.map(|each| each.saturating_mul(cpus.unwrap_or(self.tasks_here.max(1).into())))
+            }
+            Some(Memory::PerGpu(_)) if gpus == 0 => {
+                return Err("--mem-per-gpu is given without a GPU, expected --mem".into());
+            }
+            Some(Memory::PerGpu(each)) => each.map(|each| each.saturating_mul(gpus)),
+        };
+        if cpus.is_some_and(|cpus| cpus > 1_000_000) {
+            return Err("one node is to have more than 1,000,000 processors, expected fewer".into());
+        }
+        match memory.unwrap_or(0) {
+            memory_bytes if memory_bytes <= limits::MEMORY_BYTES => {
+                Ok(Host { cpu_milli: cpus.unwrap_or(0) * 1000, memory_bytes })
+            }
+            _ => Err("one node is to have more than 1PiB of memory, expected less".into()),
+        }
     }
 
     /// Whether no accelerator is asked for, in any way.

@@ -65,6 +65,28 @@ fn gpus_are_counted_for_each_worker() {
 }
 
 #[test]
+fn processors_and_memory_are_those_of_one_worker() {
+    let asked = |options: &str| {
+        let host = parse(options).job.spec.stages[0].roles[0].shapes[0].host;
+        (host.cpu_milli, host.memory_bytes >> 30)
+    };
+    for (options, expected) in [
+        ("-G 2 -c 8 --mem=64G", (8_000, 64)),
+        ("-G 2 -n 4 -c 2 --mem-per-cpu=2G", (8_000, 16)),
+        ("-G 2 --cpus-per-gpu=6 --mem-per-gpu=32G", (12_000, 64)),
+        ("--gpus-per-task=1 -n 8 --ntasks-per-node=4 -c 3 --mem-per-gpu=1G", (12_000, 4)),
+        ("-G 1 --mem-per-cpu=2G", (0, 2)),
+        ("-G 1 --mem=0", (0, 0)),
+        // Processors that are devices are counted as such.
+        ("-n 4 -c 2 --mem-per-cpu=1G", (0, 8)),
+    ] {
+        assert_eq!(asked(options), expected, "{options}");
+    }
+    let limits = parse("-G 2 --cpus-per-gpu=6 --mem-per-gpu=32G").job.work.limits;
+    assert_eq!((limits.cpu_thousandths, limits.memory_bytes), (Some(12_000), Some(64 << 30)));
+}
+
+#[test]
 fn a_script_that_names_no_accelerator_is_plain() {
     for (options, is_plain) in [("-n 4 -c 2", true), ("-J x", true), ("-G 1", false), ("--gres=gpu:1", false)]
     {
@@ -189,6 +211,12 @@ fn what_is_wrong_is_said_with_its_line() {
             "-C a&&b",
             "train.sh:2: `-C` is `a&&b`, expected names of features with & between them like ib&nvme",
         ),
+        (
+            "-G 1 -c 2 --cpus-per-gpu=2",
+            "train.sh: --cpus-per-task and --cpus-per-gpu are both given, expected one of them",
+        ),
+        ("--mem-per-gpu=4G", "train.sh: --mem-per-gpu is given without a GPU, expected --mem"),
+        ("--cpus-per-gpu=4", "train.sh: --cpus-per-gpu is given without a GPU, expected --cpus-per-task"),
         ("-J 'x", "train.sh:2: a quote is opened and not closed, expected the other one"),
     ] {
         assert_eq!(refusal(options), message);
