@@ -24,7 +24,7 @@ pub struct Part {
 
 const HEAD: &str = "\
 # Instructions that the parts of `plan-scale` take at 1,000 nodes of 8 devices, counted by callgrind. CI says when one grows
-# by more than 10 %. Written by `cargo xtask counts --bless`.
+# by more than 5 %. Written by `cargo xtask counts --bless`.
 #
 # queue: submit, fill the cluster, let 5,000 wait (a job)    reason: why a job waits (an answer)
 # pairs: a completion and an arrival, with their plans       clone, recover: a copy; a snapshot, written and read

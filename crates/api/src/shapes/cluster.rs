@@ -172,6 +172,9 @@ pub struct Tenant {
     pub waiting: u64,
     /// Its jobs that run.
     pub running: u64,
+    /// Guarantees of it that cannot be met together with those of the other tenants, in a sentence each.
+    #[serde(default)]
+    pub notes: Vec<String>,
 }
 
 /// What a tenant is to be promised. Replaces its quotas; a tenant that is not there is made.

@@ -6,7 +6,7 @@ use crate::numbers::decimal;
 use crate::screen::{Screen, print, print_json};
 use crate::table::Table;
 use consort_api::shapes::{Quota, Tenant, TenantChange};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -69,7 +69,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return match (args.look.json, tenants.is_empty()) {
             (true, _) => print_json(&tenants),
             (false, true) => print("There is no tenant.\n"),
-            (false, false) => print(&table(&tenants).show(&screen)),
+            (false, false) => print(&(table(&tenants).show(&screen) + &notes(&tenants))),
         };
     };
     let client = set.look.server.client()?;
@@ -83,8 +83,17 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let tenant = client.set_tenant(&set.name, &TenantChange { quotas })?;
     match set.look.json {
         true => print_json(&tenant),
-        false => print(&table(&[tenant]).show(&screen)),
+        false => {
+            let notes = notes(std::slice::from_ref(&tenant));
+            print(&(table(&[tenant]).show(&screen) + &notes))
+        }
     }
+}
+
+/// What cannot be kept, once each.
+fn notes(tenants: &[Tenant]) -> String {
+    let notes: BTreeSet<&String> = tenants.iter().flat_map(|tenant| &tenant.notes).collect();
+    notes.into_iter().map(|note| format!("Note: {}\n", one_line(note))).collect()
 }
 
 fn table(tenants: &[Tenant]) -> Table {

@@ -27,7 +27,12 @@ fn the_whole_story() {
     });
     // Two tenants; red is promised three cards.
     house.said(&["tenants", "set", "red", "--quota", "h200=3"]);
-    house.said(&["tenants", "set", "blue"]);
+    let said = house.said(&["tenants", "set", "blue", "--quota", "h200=2"]);
+    assert!(said.contains("Note: the guarantees of h200 add up to 5, but there are 4"), "{said}");
+    let notes = house.json(&["status", "--json"])["notes"].to_string();
+    assert!(notes.contains("guarantees of h200"), "{notes}");
+    let said = house.said(&["tenants", "set", "blue", "--quota", "h200=none"]);
+    assert!(!said.contains("Note"), "{said}");
     let submit = |tenant: &str, words: &[&str], run: &str| -> u64 {
         let mut all = vec!["submit", "--json", "--tenant", tenant];
         all.extend(words);

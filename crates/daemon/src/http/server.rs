@@ -29,10 +29,12 @@ pub(super) async fn status(
 ) -> Result<Json<Status>, Trouble> {
     let is_hashed = super::jobs::flag(&depth.state_hash);
     let look = move |reading: &Reading<'_>, _| {
-        (rows::gauges(reading), is_hashed.then(|| format!("{:016x}", reading.state_hash())))
+        let hash = is_hashed.then(|| format!("{:016x}", reading.state_hash()));
+        (rows::gauges(reading), rows::excess_guarantees(reading), hash)
     };
-    let (gauges, state_hash) = desk.look(look).await?;
+    let (gauges, excess, state_hash) = desk.look(look).await?;
     let mut notes = desk.notes.clone();
+    notes.extend(excess.into_iter().map(|(_, note)| note));
     if desk.meters.is_full() {
         notes.push("the disk of the journal is full and nothing new is accepted until there is room".into());
     }

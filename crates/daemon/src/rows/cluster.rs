@@ -140,6 +140,7 @@ pub fn queues(reading: &Reading<'_>) -> Vec<Queue> {
 pub fn tenants(reading: &Reading<'_>) -> Vec<Tenant> {
     let view = reading.view();
     let counts = counts(&view, |spec| spec.tenant.clone());
+    let excess = excess_guarantees(reading);
     let told = |(id, tenant): (TenantId, &TenantSpec)| {
         let (waiting, running) = counts.get(&tenant.name).copied().unwrap_or_default();
         let (mut holds, mut usage) = (BTreeMap::new(), BTreeMap::new());
@@ -158,9 +159,35 @@ pub fn tenants(reading: &Reading<'_>) -> Vec<Tenant> {
             ceiling: quota.ceiling,
         };
         let quotas = tenant.quotas.iter().map(quota).collect();
-        Tenant { name: tenant.name.clone(), quotas, holds, usage_device_hours: usage, waiting, running }
+        let notes = excess.iter().filter(|(kind, _)| view.account(id, *kind).guarantee > 0);
+        let notes = notes.map(|(_, note)| note.clone()).collect();
+        Tenant {
+            name: tenant.name.clone(),
+            quotas,
+            holds,
+            usage_device_hours: usage,
+            waiting,
+            running,
+            notes,
+        }
     };
     view.tenants().map(told).collect()
+}
+
+/// Kinds of which more is guaranteed than there is, whatever the health of its nodes, with a sentence about each.
+pub fn excess_guarantees(reading: &Reading<'_>) -> Vec<(KindId, String)> {
+    let view = reading.view();
+    let note = |(kind, spec): (KindId, &KindSpec)| {
+        let promised: u64 = view.tenants().map(|(tenant, _)| view.account(tenant, kind).guarantee).sum();
+        let (promised, there) = (promised / u64::from(WHOLE), view.devices_of(kind));
+        let name = &spec.name;
+        let note = format!(
+            "the guarantees of {name} add up to {promised}, but there are {there}: \
+             lower some with `consort tenants set TENANT --quota {name}=N`"
+        );
+        (promised > there).then_some((kind, note))
+    };
+    view.kinds().filter_map(note).collect()
 }
 
 /// What is counted for the metrics and the status.
