@@ -8,5 +8,5 @@ mod job;
 mod server;
 
 pub use cluster::{Device, DeviceState, Node, NodeState, Queue, QueueChange, Quota, Tenant, TenantChange};
-pub use job::{Acted, Ask, AskReason, Explanation, Job, JobDetail, JobList, State, Submitted};
+pub use job::{Acted, Ask, AskReason, Explanation, Job, JobDetail, JobList, OutputLost, State, Submitted};
 pub use server::{EventLine, Problem, Rejection, Shutdown, Status, Workers, World, WorldLine};

@@ -84,6 +84,16 @@ fn accepted(input: &Input, names: &NodeNames) -> Told {
         Input::StartRefused { allocation: id, why } => {
             about("start-refused", id.ask.job, format!("job {} could not be started: {why}", id.ask))
         }
+        Input::OutputLost { allocation: id, bytes, since } => about(
+            "output-lost",
+            id.ask.job,
+            format!(
+                "{bytes} bytes of output of job {}, attempt {}, were lost from {} on",
+                id.ask,
+                id.attempt,
+                Moment(*since)
+            ),
+        ),
         Input::Ended { allocation: id, outcome, why } => {
             let why = why.as_ref().map_or(String::new(), |why| format!(": {why}"));
             about("ended", id.ask.job, format!("job {} {outcome}, attempt {}{why}", id.ask, id.attempt))

@@ -146,6 +146,7 @@ fn events() -> Vec<Event> {
         Fact::Accepted(Input::Submit(Arc::new(insisting))),
         Fact::Accepted(Input::NodeJoined(NodeSpec { host, ..node.clone() })),
         Fact::Accepted(Input::Submit(Arc::new(JobSpec::gang("near", 1, near)))),
+        Fact::Accepted(Input::OutputLost { allocation: allocation(), bytes: 1204, since: Time(17) }),
     ];
     let facts = inputs.into_iter().map(Fact::Accepted).chain([Fact::Planned(plan)]).chain(later);
     (1_700_000_000_000_000_000..).zip(facts).map(|(at, fact)| Event { at: Time(at), fact }).collect()

@@ -137,6 +137,17 @@ pub struct JobDetail {
     pub asks: Vec<Ask>,
     /// Files that hold its output.
     pub logs: Vec<String>,
+    /// Output that could not be kept, of all workers and attempts that have ended.
+    pub output_lost: Option<OutputLost>,
+}
+
+/// Output that could not be kept, because the disk was full or the file could not be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OutputLost {
+    /// How much.
+    pub bytes: u64,
+    /// The moment from which on output was lost.
+    pub since: Moment,
 }
 
 /// One part of a job that is granted or refused as a whole.

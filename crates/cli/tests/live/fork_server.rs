@@ -8,8 +8,9 @@ use std::process::Command;
 fn fork_server(house: &House) -> Option<u32> {
     let tasks = fs::read_dir(format!("/proc/{}/task", house.pid())).ok()?.flatten();
     let children = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
-    let all: Vec<u32> =
-        children.flat_map(|list| list.split(' ').filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>()).collect();
+    let all: Vec<u32> = children
+        .flat_map(|list| list.split(' ').filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
+        .collect();
     all.into_iter().find(|pid| {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
         environment.starts_with(b"CONSORT_SHIM=") && !environment.windows(3).any(|part| part == b"/w0")

@@ -344,6 +344,7 @@ pub fn detail(reading: &Reading<'_>, now: Time, words: &Words<'_>, id: JobId) ->
         retries: spec.retries,
         asks,
         logs: vec![],
+        output_lost: None,
         job: line,
     })
 }

@@ -154,6 +154,9 @@ impl Chronicle {
                 format!("news that {} could not start", self.attempt(*allocation))
             }
             Input::Ended { allocation, .. } => format!("news that {} ended", self.attempt(*allocation)),
+            Input::OutputLost { allocation, .. } => {
+                format!("news that output of {} was lost", self.attempt(*allocation))
+            }
             Input::NodeSilent(node) => format!("news that {} is silent", self.node(*node)),
             Input::NodeReturned(node) => format!("news that {} returned", self.node(*node)),
             Input::NodeFenced(node) => format!("news that {} was fenced", self.node(*node)),
