@@ -15,6 +15,7 @@
 //! | [`telemetry`], [`health`] | what devices are doing, and which of them must not be used |
 //! | [`news`] | what happened and was not yet taken |
 //! | [`owned`] | folders and files that no other user can write or replace |
+//! | [`heap`] | freed memory, given back |
 //! | [`words`] | reasons that the scheduler takes |
 //! | [`crash`] | places at which tests may kill the daemon |
 //!
@@ -26,6 +27,7 @@ pub mod crash;
 pub mod discover;
 pub mod environment;
 pub mod health;
+pub mod heap;
 pub mod launch;
 pub mod news;
 mod nvidia;

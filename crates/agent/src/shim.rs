@@ -103,6 +103,11 @@ fn run(slot: Slot) -> Result<(), Left> {
     let exited = watch::live(slot, &order, &confinement, &signals, &mut log);
     log.finish();
     confinement.remove();
+    if let Some(lost) = log.all_lost() {
+        let lost = Record::Lost(lost);
+        report(&lost);
+        let _ = held.append(&lost); // the disk may be full
+    }
     report(&Record::Exited(exited));
     write_down(&mut held, exited, daemon);
     Ok(())

@@ -37,6 +37,17 @@ pub enum Record {
     Exited(Exited),
     /// It was decided that it shall not run, before it did.
     Void,
+    /// Output of the worker could not be kept. Written before the end.
+    Lost(Lost),
+}
+
+/// Output that could not be kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lost {
+    /// How much.
+    pub bytes: u64,
+    /// From which moment on, in milliseconds of the Unix clock.
+    pub since_ms: u64,
 }
 
 /// Who has taken the worker on.

@@ -12,7 +12,7 @@
 use crate::clock::Clock;
 use crate::mail::NotNow;
 use consort_sched::{Reading, Scheduler};
-use consort_types::{Event, Time};
+use consort_types::{Event, JobSpec, Time};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -69,14 +69,29 @@ impl Replica {
 /// each thread by itself.
 const NICE: i32 = 10;
 
+/// Asks of jobs that ended since memory was last given back, so many that they held tens of megabytes. The allocator would
+/// keep what they held for other jobs of their size, of which there may never be another.
+const WORTH_GIVING_BACK: u64 = 100_000;
+
+fn asks(spec: &JobSpec) -> u64 {
+    spec.stages.iter().map(|stage| u64::from(stage.form.asks())).sum()
+}
+
 fn answer(mut scheduler: Scheduler, clock: Clock, inbox: &Receiver<Message>, open: &AtomicUsize) {
     let _ = rustix::process::setpriority_process(None, NICE); // without it reading is only less polite
+    let mut freed = 0;
     while let Ok(message) = inbox.recv() {
         match message {
             Message::Committed(events) => {
                 for event in &events {
                     scheduler.apply(event);
+                    freed += scheduler.take_ended().iter().map(|ended| asks(&ended.spec)).sum::<u64>();
                     scheduler.forget_outboxes();
+                }
+                // The loop has dropped the same jobs by now. Here nobody waits for a decision.
+                if freed >= WORTH_GIVING_BACK {
+                    freed = 0;
+                    consort_agent::heap::give_back();
                 }
             }
             Message::Look(look) => {

@@ -147,6 +147,7 @@ fn events() -> Vec<Event> {
         Fact::Accepted(Input::Submit(Arc::new(insisting))),
         Fact::Accepted(Input::NodeJoined(NodeSpec { host, ..node.clone() })),
         Fact::Accepted(Input::Submit(Arc::new(JobSpec::gang("near", 1, near)))),
+        Fact::Accepted(Input::OutputLost { allocation: allocation(), bytes: 1204, since: Time(17) }),
     ];
     let rank = |qos, priority| (qos, priority);
     let claims = [

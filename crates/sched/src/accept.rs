@@ -72,6 +72,9 @@ impl Scheduler {
                     |phase| matches!(phase, Phase::Starting | Phase::Releasing { ran_since: None, .. });
                 self.accept_end(*allocation, is_open, "starting")?
             }
+            Input::OutputLost { allocation, .. } => {
+                self.accept_news(*allocation, |phase| phase != Phase::Planned, "in the world")?
+            }
             Input::Ended { allocation, why, .. } => {
                 why.as_ref().map_or(Ok(()), |why| text("the world's reason", why, 4096))?;
                 self.accept_end(*allocation, |phase| phase != Phase::Planned, "in the world")?

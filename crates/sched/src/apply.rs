@@ -68,6 +68,7 @@ impl Scheduler {
                     self.start_refused(*allocation, why);
                 }
             }
+            Input::OutputLost { .. } => {}
             Input::Ended { allocation, outcome, why } => {
                 self.state.tombstones.clear(*allocation);
                 match self.phase(*allocation) {

@@ -126,6 +126,16 @@ pub enum Input {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         why: Option<Arc<str>>,
     },
+    /// Output of its workers could not be kept, for want of disk or of permission. Comes before the end, and changes nothing
+    /// that is scheduled.
+    OutputLost {
+        /// Whose output.
+        allocation: AllocationId,
+        /// How much of it.
+        bytes: u64,
+        /// From which moment on.
+        since: Time,
+    },
 }
 
 impl Input {

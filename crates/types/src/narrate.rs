@@ -186,6 +186,10 @@ pub fn accepted(input: &Input, submitted: Option<JobId>, by: &str, names: &impl 
             told.cause = Some(why.clone());
             ("start-refused", format!("{} could not be started: {why}", names.attempt(*id)))
         }
+        Input::OutputLost { allocation: id, bytes, .. } => {
+            told.numbers.extend([("attempt", id.attempt.into()), ("bytes", bytes.cast_signed())]);
+            ("output-lost", format!("{bytes} bytes of the output of {} were lost", names.attempt(*id)))
+        }
         Input::Ended { allocation: id, outcome, why } => {
             told.numbers.insert("attempt", id.attempt.into());
             if let crate::Outcome::Failed { code, .. } = outcome {
@@ -205,6 +209,7 @@ fn subject(input: &Input) -> Option<JobId> {
         Input::Cancel(job) | Input::Pause(job) | Input::Resume(job) => Some(*job),
         Input::Started(id)
         | Input::StartRefused { allocation: id, .. }
+        | Input::OutputLost { allocation: id, .. }
         | Input::Ended { allocation: id, .. } => Some(id.ask.job),
         _ => None,
     }

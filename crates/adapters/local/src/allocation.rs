@@ -14,7 +14,7 @@ use crate::outcome::End;
 use crate::report::Report;
 use consort_agent::launch::{Order, ShimChild, Slot};
 use consort_agent::process::Identity;
-use consort_agent::status::{Exited, Started};
+use consort_agent::status::{Exited, Lost, Started};
 use consort_types::AllocationId;
 use rustix::fd::OwnedFd;
 use std::time::Instant;
@@ -52,6 +52,8 @@ pub(crate) struct Member {
     pub seen: bool,
     /// How it ended, in the words of its shim to its parent.
     pub ended: Option<Exited>,
+    /// What of its output was not kept.
+    pub lost: Option<Lost>,
     /// What its shim left behind when it died: killed, and perhaps not gone yet.
     pub dying: Vec<Identity>,
 }
@@ -139,7 +141,17 @@ impl Allocation {
 impl Member {
     pub fn new(slot: Slot, fresh: bool) -> Self {
         let state = if fresh { State::Fresh } else { State::Unsettled };
-        Self { slot, state, tries: 0, left: None, begun: None, seen: false, ended: None, dying: Vec::new() }
+        Self {
+            slot,
+            state,
+            tries: 0,
+            left: None,
+            begun: None,
+            seen: false,
+            ended: None,
+            lost: None,
+            dying: Vec::new(),
+        }
     }
 
     /// Its shim has taken the slot, or had.

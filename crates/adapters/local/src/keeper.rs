@@ -329,7 +329,9 @@ impl Keeper {
         if let State::Watched(watch) = &mut member.state {
             let _ = epoll::delete(&self.epoll, &watch.pidfd);
             if let Some((child, report)) = &mut watch.child {
-                member::hear(&mut member.begun, &mut member.ended, report);
+                for record in report.records() {
+                    member::note(&mut member.begun, &mut member.ended, &mut member.lost, record);
+                }
                 // A zombie still has its name.
                 let unheard = member.begun.is_none().then(|| child.pid().as_raw_pid());
                 let identity = unheard.and_then(Identity::of);

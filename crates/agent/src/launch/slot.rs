@@ -12,7 +12,7 @@
 
 use crate::launch::Order;
 use crate::process;
-use crate::status::{self, Claim, Exited, Record, Started};
+use crate::status::{self, Claim, Exited, Lost, Record, Started};
 use crate::untrusted;
 use consort_types::{AllocationId, AskId, JobId};
 use std::io;
@@ -114,6 +114,14 @@ impl Slot {
             }
             (None, None) => self.look_at_order(),
         }
+    }
+
+    /// Output that the worker wrote and that was not kept, according to its record.
+    pub fn lost(&self) -> Option<Lost> {
+        status::read(&self.record).unwrap_or_default().into_iter().find_map(|record| match record {
+            Record::Lost(lost) => Some(lost),
+            _ => None,
+        })
     }
 
     /// The shim is gone. It may have written its last word between our two looks.

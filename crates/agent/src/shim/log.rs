@@ -10,6 +10,7 @@
 
 use crate::launch::LogOrder;
 use crate::oom;
+use crate::status::Lost;
 use crate::untrusted;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, renameat, statat, unlinkat};
@@ -29,6 +30,7 @@ pub(super) struct Log<'a> {
     order: &'a LogOrder,
     file: Option<Grown>,
     lost: u64,
+    all_lost: Option<Lost>,
     why: String,
     again: Option<Instant>,
     /// The end of what the worker printed, kept or not.
@@ -47,7 +49,8 @@ struct Grown {
 impl<'a> Log<'a> {
     /// Nothing is opened before there is something to write, unless somebody waits for a file of this name.
     pub fn new(order: &'a LogOrder) -> Self {
-        let mut log = Self { order, file: None, lost: 0, why: String::new(), again: None, tail: vec![] };
+        let (why, tail) = (String::new(), vec![]);
+        let mut log = Self { order, file: None, lost: 0, all_lost: None, why, again: None, tail };
         if order.named {
             log.write(b"");
         }
@@ -57,12 +60,12 @@ impl<'a> Log<'a> {
     /// Keeps these bytes, or counts them.
     pub fn write(&mut self, bytes: &[u8]) {
         if self.again.is_some_and(|again| Instant::now() < again) {
-            self.lost += bytes.len() as u64;
+            self.lose(bytes.len());
             return;
         }
         let mut written = 0;
         if let Err(error) = self.try_write(bytes, &mut written) {
-            self.lost += (bytes.len() - written) as u64;
+            self.lose(bytes.len() - written);
             self.why = error.to_string();
             // Whoever reads slowly is no reason to make the reader believe that this was all.
             if error.kind() != io::ErrorKind::WouldBlock {
@@ -86,6 +89,19 @@ impl<'a> Log<'a> {
     /// The end of what the worker printed.
     pub fn tail(&self) -> &[u8] {
         &self.tail[self.tail.len().saturating_sub(oom::TAIL)..]
+    }
+
+    fn lose(&mut self, count: usize) {
+        self.lost += count as u64;
+        if count > 0 {
+            let first = Lost { bytes: 0, since_ms: super::now_ms() };
+            self.all_lost.get_or_insert(first).bytes += count as u64;
+        }
+    }
+
+    /// What could not be kept so far, whether the log says so or not.
+    pub fn all_lost(&self) -> Option<Lost> {
+        self.all_lost
     }
 
     /// A sentence of ours among the output.
@@ -341,5 +357,7 @@ mod tests {
         log.finish();
         let said = text(dir.path(), "x.log").unwrap();
         assert!(said.contains("8 bytes of output were lost here"), "{said}");
+        log.write(b"kept");
+        assert_eq!(log.all_lost().map(|lost| lost.bytes), Some(8));
     }
 }

@@ -140,6 +140,17 @@ pub struct JobDetail {
     /// What happened to it lately, the oldest first.
     #[serde(default)]
     pub story: Vec<StoryLine>,
+    /// Output that could not be kept, of all workers and attempts that have ended.
+    pub output_lost: Option<OutputLost>,
+}
+
+/// Output that could not be kept, because the disk was full or the file could not be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OutputLost {
+    /// How much.
+    pub bytes: u64,
+    /// The moment from which on output was lost.
+    pub since: Moment,
 }
 
 /// One thing that happened to a job.

@@ -83,8 +83,8 @@ pub struct EventLine {
     pub position: u64,
     /// When.
     pub at: Moment,
-    /// What kind of thing: submitted, cancelled, paused, resumed, started, ended, start-refused, planned, node-joined
-    /// and so on. New kinds may come.
+    /// What kind of thing: submitted, cancelled, paused, resumed, started, ended, output-lost, start-refused, planned,
+    /// node-joined and so on. New kinds may come.
     pub kind: String,
     /// The job it is about, if it is about one.
     pub job: Option<u64>,

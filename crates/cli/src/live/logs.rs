@@ -1,7 +1,8 @@
 //! `consort logs`: what a job has written, byte for byte; of several workers line by line.
 
 use super::server::{Server, job_id};
-use crate::failure::Failure;
+use super::wording;
+use crate::failure::{Failure, note};
 use consort_api::client::{Lines, LogQuery, Mark};
 use consort_api::shapes::Job;
 use consort_api::{Client, ClientError};
@@ -53,15 +54,28 @@ pub struct Args {
 /// The command.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let client = args.server.client()?;
+    tell(args, &client)?;
+    // What is not there cannot be told from what was never written.
+    if let Some(lost) = client.job(args.job).ok().and_then(|detail| detail.output_lost) {
+        note(&format!(
+            "consort: output of job {} was lost: {}",
+            args.job,
+            wording::lost(lost, wording::now())
+        ));
+    }
+    Ok(())
+}
+
+fn tell(args: &Args, client: &Client) -> Result<(), Failure> {
     let (task, rank, attempt) = (args.task, args.rank, args.attempt);
     let tail = args.tail.map(|lines| lines as u64);
     let mut query = LogQuery { task, rank, attempt, tail, ..LogQuery::default() };
     let mut told = Told { json: args.json, ..Told::default() };
     if args.follow {
-        return go_on(&client, args.job, query, &mut told).map(drop);
+        return go_on(client, args.job, query, &mut told).map(drop);
     }
     if args.tail.is_none() && !args.json {
-        return copy(client.logs(args.job, &query)?.reader)?.map_or(Ok(()), |_| Err(broken(&client)));
+        return copy(client.logs(args.job, &query)?.reader)?.map_or(Ok(()), |_| Err(broken(client)));
     }
     query.marks = true;
     // Each worker sends its last lines; of them all, the last are wanted.
@@ -79,7 +93,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if let Some(last) = last.filter(|_| is_whole) {
         write(&last.bytes())?;
     }
-    if is_whole { Ok(()) } else { Err(broken(&client)) }
+    if is_whole { Ok(()) } else { Err(broken(client)) }
 }
 
 /// The last lines of a text that comes in pieces.

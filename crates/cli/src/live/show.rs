@@ -91,6 +91,7 @@ fn facts(detail: &JobDetail) -> Vec<(&'static str, String)> {
     for log in &detail.logs {
         say("output", log.clone());
     }
+    say("output lost", detail.output_lost.map(|lost| wording::lost(lost, now)).unwrap_or_default());
     facts
 }
 

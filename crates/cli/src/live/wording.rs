@@ -1,11 +1,11 @@
 //! How jobs, times and amounts are said.
 
 use crate::failure::one_line;
-use crate::numbers::duration;
+use crate::numbers::{duration, thousands};
 use crate::screen::Screen;
 use crate::table::Table;
 use consort_api::Moment;
-use consort_api::shapes::{Job, State, StoryLine};
+use consort_api::shapes::{Job, OutputLost, State, StoryLine};
 use consort_types::Time;
 use std::time::SystemTime;
 
@@ -18,6 +18,11 @@ pub fn now() -> Time {
 /// How long ago something was; clocks of two machines may differ, so never less than nothing.
 pub fn ago(moment: Moment, now: Time) -> f64 {
     (now - moment.0).as_seconds().max(0.0)
+}
+
+/// `1,204 bytes, from 2026-03-09 14:05:00 UTC (3m ago) on`.
+pub fn lost(lost: OutputLost, now: Time) -> String {
+    format!("{} bytes, from {} on", thousands(lost.bytes), instant(lost.since, now))
 }
 
 /// `2026-03-09 14:05:00 UTC (3m ago)`.

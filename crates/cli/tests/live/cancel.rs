@@ -1,6 +1,6 @@
 //! Cancelling several jobs with one command.
 
-use crate::daemon::House;
+use super::daemon::{House, until};
 
 #[test]
 fn no_job_of_a_list_starts_because_another_of_it_was_cancelled() {
@@ -22,6 +22,24 @@ fn no_job_of_a_list_starts_because_another_of_it_was_cancelled() {
     }
     let ran = std::fs::read_to_string(house.path("ran")).expect("the first one ran");
     assert_eq!(ran, "ran\n");
+}
+
+fn resident_kib(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it is alive");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it is told");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+#[test]
+fn a_job_of_very_many_tasks_leaves_no_memory_behind() {
+    let house = House::up(1);
+    house.said(&["submit", "--devices", "1", "--", "sleep", "300"]);
+    let before = resident_kib(house.pid());
+    house.said(&["submit", "--devices", "1", "--export", "none", "--array", "1-400000", "--", "true"]);
+    let held = resident_kib(house.pid()) - before;
+    house.said(&["cancel", "2"]);
+    house.until_state(2, &["cancelled"]);
+    until("memory to be given back", || (resident_kib(house.pid()) < before + held / 4).then_some(()));
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod hostile;
 mod kills;
 mod logs;
 mod loss;
+mod lost_output;
 mod refusals;
 mod restart;
 mod story;

@@ -12,7 +12,9 @@ use axum::extract::State;
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use consort_api::client::MOST_AT_ONCE;
-use consort_api::shapes::{Acted, Explanation, Job, JobDetail, JobList, State as JobState, Submitted};
+use consort_api::shapes::{
+    Acted, Explanation, Job, JobDetail, JobList, OutputLost, State as JobState, Submitted,
+};
 use consort_api::{Moment, routes};
 use consort_sched::Reading;
 use consort_types::file::job as job_file;
@@ -167,6 +169,8 @@ pub(super) async fn show(State(desk): State<Arc<Desk>>, Named(text): Named) -> A
             ended_detail(&record.ok_or_else(|| never_there(id))?)
         }
     };
+    let lost = desk.read(move |shelf| shelf.lost(id)).await?;
+    detail.output_lost = lost.map(|(bytes, since)| OutputLost { bytes, since: Moment(since) });
     if let Some((spec, work)) = desk.read(move |shelf| shelf.work(id)).await? {
         detail.workdir = Some(work.workdir.clone());
         detail.command = commands(&work);
@@ -197,6 +201,7 @@ fn ended_detail(record: &Record) -> JobDetail {
         asks: vec![],
         logs: vec![],
         story: telling::story(&record.story, spec),
+        output_lost: None,
     }
 }
 

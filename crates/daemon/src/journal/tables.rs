@@ -9,7 +9,7 @@ use crate::crash;
 use crate::fault::Fault;
 use consort_agent::owned;
 use consort_sched::Scheduler;
-use consort_types::{Digest, Event, Fact, Input, JobId, JobSpec, Work};
+use consort_types::{Digest, Event, Fact, Input, JobId, JobSpec, Time, Work};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 use std::collections::BTreeMap;
@@ -30,6 +30,9 @@ const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS history(
         job INTEGER PRIMARY KEY, name TEXT NOT NULL, tenant TEXT NOT NULL, queue TEXT NOT NULL, state TEXT NOT NULL,
         ended INTEGER NOT NULL, body BLOB NOT NULL);
+    CREATE TABLE IF NOT EXISTS lost(
+        job INTEGER NOT NULL, allocation TEXT NOT NULL, position INTEGER NOT NULL, bytes INTEGER NOT NULL,
+        since INTEGER NOT NULL, PRIMARY KEY(job, allocation)) WITHOUT ROWID;
 ";
 
 /// Why the file cannot be used.
@@ -221,6 +224,7 @@ pub(super) fn drop_after(connection: &mut Connection, kept: u64, folder: &Path) 
     }
     transaction.execute("DELETE FROM event WHERE position > ?1", [kept as i64])?;
     transaction.execute("DELETE FROM work WHERE position > ?1", [kept as i64])?;
+    transaction.execute("DELETE FROM lost WHERE position > ?1", [kept as i64])?;
     transaction.commit()?;
     Ok(dropped)
 }
@@ -258,6 +262,14 @@ pub(super) fn commit(connection: &mut Connection, last: u64, batch: &Batch) -> R
             for (position, event) in (last + 1..).zip(&batch.events) {
                 let body = bytes::write(event);
                 insert.execute(params![position as i64, crc32fast::hash(&body), body])?;
+                if let Fact::Accepted(Input::OutputLost { allocation, bytes, since }) = &event.fact {
+                    let (job, bytes) =
+                        (allocation.ask.job.0 as i64, i64::try_from(*bytes).unwrap_or(i64::MAX));
+                    // A daemon that was killed may be told once more.
+                    transaction
+                        .prepare_cached("INSERT OR REPLACE INTO lost VALUES (?1, ?2, ?3, ?4, ?5)")?
+                        .execute(params![job, allocation.to_string(), position as i64, bytes, since.0])?;
+                }
             }
             let mut insert = transaction.prepare_cached("INSERT INTO work VALUES (?1, ?2, ?3, ?4)")?;
             let mut around =
@@ -422,6 +434,16 @@ impl Shelf {
             }
         }
         Ok(specs)
+    }
+
+    /// How much output of a job was lost, and from when on.
+    pub fn lost(&self, job: JobId) -> Result<Option<(u64, Time)>, Fault> {
+        let held = self.hold();
+        let mut statement =
+            held.prepare_cached("SELECT total(bytes), min(since) FROM lost WHERE job = ?1")?;
+        let (bytes, since) = statement
+            .query_row([job.0 as i64], |row| Ok((row.get::<_, f64>(0)?, row.get::<_, Option<i64>>(1)?)))?;
+        Ok(since.map(|since| (bytes as u64, Time(since))))
     }
 
     /// One job that has ended.

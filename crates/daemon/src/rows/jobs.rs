@@ -346,6 +346,7 @@ pub fn detail(reading: &Reading<'_>, now: Time, words: &Words<'_>, id: JobId) ->
         asks,
         logs: vec![],
         story: telling::story(job.story(), spec),
+        output_lost: None,
         job: line,
     })
 }

@@ -141,6 +141,9 @@ impl Chronicle {
                 format!("news that {} could not start", cast.attempt(*allocation))
             }
             Input::Ended { allocation, .. } => format!("news that {} ended", cast.attempt(*allocation)),
+            Input::OutputLost { allocation, .. } => {
+                format!("news that output of {} was lost", cast.attempt(*allocation))
+            }
             Input::NodeSilent(node) => format!("news that {} is silent", cast.node(*node)),
             Input::NodeReturned(node) => format!("news that {} returned", cast.node(*node)),
             Input::NodeFenced(node) => format!("news that {} was fenced", cast.node(*node)),

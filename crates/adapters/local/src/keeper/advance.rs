@@ -9,7 +9,7 @@ use crate::allocation::{Allocation, State};
 use crate::{outcome, records};
 use consort_agent::launch::allocation_name;
 use consort_agent::{crash, untrusted, words};
-use consort_types::{AllocationId, Input, Outcome};
+use consort_types::{AllocationId, Input, Outcome, Time};
 use std::io;
 use std::path::Path;
 
@@ -101,6 +101,12 @@ impl Keeper {
             return;
         }
         let id = allocation.id;
+        let lost = allocation.members.iter().filter_map(|member| member.lost);
+        if let Some(since_ms) = lost.clone().map(|lost| lost.since_ms).min() {
+            let bytes = lost.map(|lost| lost.bytes).fold(0, u64::saturating_add);
+            let since = Time(i64::try_from(since_ms).unwrap_or(0).saturating_mul(1_000_000));
+            self.tell(Input::OutputLost { allocation: id, bytes, since });
+        }
         self.tell(match outcome::judge(ends, allocation.gone_is_desired, allocation.released) {
             Some(outcome) => {
                 let why = outcome::why(ends, outcome).map(|why| words::printable(why).into());

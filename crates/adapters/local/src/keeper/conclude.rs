@@ -70,7 +70,10 @@ impl Keeper {
         // Whether it was let go is not known any more; it was, as far as anybody can tell.
         allocation.released |= sight == Sight::Bygone;
         let end = match sight {
-            Sight::Exited(exited) => End::Exited(exited),
+            Sight::Exited(exited) => {
+                member.lost = member.slot.lost();
+                End::Exited(exited)
+            }
             Sight::Spoiled(why) => End::Lost(format!("what became of it cannot be read: {why}")),
             Sight::Orphaned(_) if member.begun.is_some() => End::Lost(how_it_left(member)),
             // Its shim died while no daemon was there.

@@ -12,7 +12,7 @@ use crate::report::Report;
 use consort_agent::launch::{ShimChild, Sight};
 use consort_agent::process;
 use consort_agent::shim::Left;
-use consort_agent::status::{Exited, Record, Started};
+use consort_agent::status::{Exited, Lost, Record, Started};
 use consort_agent::{crash, untrusted};
 use consort_types::AllocationId;
 use rustix::event::epoll;
@@ -36,7 +36,9 @@ impl Keeper {
                 if !allocation.released && !watch.up && (is_gang || self.wary) {
                     watch.up = match &mut watch.child {
                         Some((_, report)) => {
-                            hear(&mut member.begun, &mut member.ended, report);
+                            for record in report.records() {
+                                note(&mut member.begun, &mut member.ended, &mut member.lost, record);
+                            }
                             member.begun.is_some()
                         }
                         None => matches!(member.slot.look(), Ok(Sight::Live(_))),
@@ -154,13 +156,17 @@ impl Keeper {
 }
 
 /// Takes down what a shim of ours has told us.
-pub(super) fn hear(begun: &mut Option<Started>, ended: &mut Option<Exited>, report: &mut Report) {
-    for record in report.records() {
-        match record {
-            Record::Started(started) => *begun = Some(started),
-            Record::Exited(exited) => *ended = Some(exited),
-            Record::Void => {}
-        }
+pub(super) fn note(
+    begun: &mut Option<Started>,
+    ended: &mut Option<Exited>,
+    lost: &mut Option<Lost>,
+    record: Record,
+) {
+    match record {
+        Record::Started(started) => *begun = Some(started),
+        Record::Exited(exited) => *ended = Some(exited),
+        Record::Lost(found) => *lost = Some(found),
+        Record::Void => {}
     }
 }
 
