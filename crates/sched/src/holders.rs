@@ -71,6 +71,11 @@ impl Holders {
         }
     }
 
+    /// Nothing is known any more; the next question starts afresh.
+    pub fn forget(&mut self) {
+        self.is_followed = false;
+    }
+
     fn sync(&mut self, state: &State) {
         if !self.is_followed {
             *self = Self { is_followed: true, ..Self::default() };

@@ -117,7 +117,7 @@ impl Scheduler {
     /// Forgets everything that is derived, as after a restart. Decisions must not change (a test compares them).
     pub fn drop_caches(&mut self) {
         self.lines = Lines::default();
-        self.holders = Holders::default();
+        self.holders.forget();
         self.free = Free::of(&self.state.cluster);
     }
 

@@ -68,8 +68,8 @@ fn the_whole_story() {
     assert!(reason.contains("was preempted for"), "{reason}");
     let events = house.json(&["events", "--json"]);
     let events = events.as_array().expect("a list");
-    let stop = events.iter().flat_map(|event| event["changes"].as_array().expect("a list"));
-    let stop = stop.filter(|change| change["kind"] == "stop").last().expect("it was preempted");
+    let mut stop = events.iter().flat_map(|event| event["changes"].as_array().expect("a list"));
+    let stop = stop.rfind(|change| change["kind"] == "stop").expect("it was preempted");
     assert_eq!((&stop["job"], &stop["by"]), (&json!(moved), &json!(urgent)), "{stop}");
     for (kind, from) in [("submitted", "socket"), ("planned", "scheduler"), ("started", "world")] {
         let event = events.iter().find(|event| event["kind"] == kind).expect("it happened");

@@ -29,6 +29,6 @@ fn name_in(passwd: &str, uid: u32) -> Option<&str> {
 
 #[test]
 fn names_are_found_by_number() {
-    let passwd = "root:x:0:0:root:/root:/bin/sh\nbroken\nada:x:1000:1000::/home/ada:/bin/sh\n";
+    let passwd = "root:x:0:0:root:/:/bin/sh\nbroken\nada:x:1000:1000::/srv/ada:/bin/sh\n";
     assert_eq!([0, 1000, 7].map(|uid| name_in(passwd, uid)), [Some("root"), Some("ada"), None]);
 }

@@ -40,7 +40,11 @@ pub fn explanation(reading: &Reading<'_>, now: Time, words: &Words<'_>, id: JobI
     };
     let worth: Vec<&(AskId, String)> = told.iter().filter(is_worth).collect();
     sentences.extend(worth.iter().take(TOLD).map(|(ask, reason)| {
-        let who = if is_one { format!("Job {id} ({name})") } else { format!("Part {ask}") };
+        let who = match counts.iter().any(|(stage, _)| *stage == ask.stage) {
+            true => format!("The first {} that waits", one_of(&job, ask.stage)),
+            false if is_one => format!("Job {id} ({name})"),
+            false => format!("Part {ask}"),
+        };
         format!("{who} {reason}.")
     }));
     if worth.len() > TOLD {
@@ -90,10 +94,7 @@ impl Counts {
     fn sentence(&self, job: &JobView<'_>, stage: u16) -> String {
         let (spec, id) = (job.spec(), job.id());
         let form = &spec.stages[usize::from(stage)];
-        let what = match form.form {
-            Form::Service { .. } => "replicas",
-            Form::Bag { .. } | Form::Gang => "tasks",
-        };
+        let what = one_of(job, stage);
         let of_stage = if spec.stages.len() > 1 { format!(" in stage {}", form.name) } else { String::new() };
         let all = grouped(u64::from(form.form.asks()));
         let mut parts = vec![
@@ -106,6 +107,14 @@ impl Counts {
         }
         let plural = if self.failures == 1 { "" } else { "s" };
         parts.push(format!("{} failed attempt{plural}", grouped(self.failures)));
-        format!("Job {id} ({}) has {all} {what}{of_stage}: {}.", spec.name, parts.join(", "))
+        format!("Job {id} ({}) has {all} {what}s{of_stage}: {}.", spec.name, parts.join(", "))
+    }
+}
+
+/// What one of many in a stage is called.
+fn one_of(job: &JobView<'_>, stage: u16) -> &'static str {
+    match job.spec().stages[usize::from(stage)].form {
+        Form::Service { .. } => "replica",
+        Form::Bag { .. } | Form::Gang => "task",
     }
 }

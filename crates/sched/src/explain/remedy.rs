@@ -59,16 +59,18 @@ pub enum Remedy {
 
 /// Nodes, and kinds, that are tried.
 const TRIED: usize = 8;
+/// Jobs with more tasks than this are not submitted again on trial: each copy would have all of them.
+const LARGE: usize = 1_000;
 
 impl Reading<'_> {
     /// What would let a job start now. Empty for jobs that need nothing, or that nothing of this would help.
     pub fn remedies(&self, now: Time, id: JobId) -> Vec<Remedy> {
         let Some(job) = self.view().job(id).filter(|job| job.ending().is_none()) else { return vec![] };
-        let asks: Vec<AskView<'_>> = job.asks().filter_map(|ask| self.view().ask(ask)).collect();
+        let asks = || job.asks().filter_map(|ask| self.view().ask(ask));
         // Only time, or the end of an earlier attempt, helps those that are held up.
         let is_held_up = |ask: &AskView<'_>| ask.not_before() > now || ask.earlier_attempt().is_some();
         let is_ready = |ask: &AskView<'_>| ask.doing() == Doing::Waiting && !is_held_up(ask);
-        if !asks.iter().any(is_ready) && !job.is_paused() {
+        if !asks().any(|ask| is_ready(&ask)) && !job.is_paused() {
             return vec![];
         }
         let mut trial = Trial { scheduler: self.copy(), now };
@@ -79,7 +81,8 @@ impl Reading<'_> {
             return vec![]; // it starts without help
         }
         let mut remedies = trial.undrain(&self.view(), id);
-        if asks.iter().all(is_ready)
+        if asks().nth(LARGE).is_none()
+            && asks().all(|ask| is_ready(&ask))
             && let [StageSpec { roles, .. }] = &job.spec().stages[..]
             && let [role] = &roles[..]
         {

@@ -40,7 +40,7 @@ const BARS: [(&str, f64); 8] = [
     ("incremental_ms_p99", 2.0),
     ("fill_decisions_per_s", 50_000.0),
     ("never_ms", 1.0),
-    ("reason_ms", 5.0),
+    ("reason_ms", 2.0),
     ("clone_ms", 20.0),
     ("recover_ms", 2_000.0),
     ("peak_rss_mib", 1_024.0),
