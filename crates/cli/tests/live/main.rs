@@ -13,6 +13,7 @@ mod door;
 mod examples;
 mod golden;
 mod hostile;
+mod hosts;
 mod kills;
 mod logs;
 mod loss;
