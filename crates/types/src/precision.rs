@@ -62,10 +62,7 @@ impl Precision {
         let is_meant = |known: &&str| {
             name.strip_prefix(*known).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
         };
-        KINDS
-            .iter()
-            .find(|(kinds, _)| kinds.iter().any(|known| is_meant(&known)))
-            .map_or(&[], |(_, formats)| formats)
+        KINDS.iter().find(|(kinds, _)| kinds.iter().any(is_meant)).map_or(&[], |(_, formats)| formats)
     }
 
     /// The first of these that a kind computes in.

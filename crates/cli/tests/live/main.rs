@@ -15,6 +15,7 @@ mod examples;
 mod fork_server;
 mod golden;
 mod hostile;
+mod hosts;
 mod kills;
 mod logs;
 mod loss;

@@ -166,7 +166,7 @@ fn job_lists() {
         ),
         (
             "- {name: a, run: 1s, shapes: [{sort: x}]}",
-            "j.yaml:1:32: `sort` is no field of a shape, expected one of devices, kind, share, memory, within, prefer, features, cpus, host_memory",
+            "j.yaml:1:32: `sort` is no field of a shape, expected one of devices, kind, share, memory, within, prefer, features, cpus, host_memory, mem, precision, on_oom",
         ),
         (
             "- {name: a, run: 1s}\n- {name: b, run: [1s}",

@@ -59,9 +59,9 @@ pub struct Options {
 /// Memory, and of what it is meant; nothing when all there is will do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Memory {
-    PerNode(Option<u64>),
-    PerCpu(Option<u64>),
-    PerGpu(Option<u64>),
+    OfNode(Option<u64>),
+    EachCpu(Option<u64>),
+    EachGpu(Option<u64>),
 }
 
 /// Whether an option has a value.
@@ -189,9 +189,9 @@ impl Options {
             "constraint" => self.features = Some(meaning::features(text)?),
             "cpus-per-gpu" => self.cpus_per_gpu = Some(meaning::cpus(text)?),
             // Ways to ask for memory replace each other, as with Slurm the last one counts.
-            "mem" => self.memory = Some(Memory::PerNode(meaning::memory(text)?)),
-            "mem-per-cpu" => self.memory = Some(Memory::PerCpu(meaning::memory(text)?)),
-            "mem-per-gpu" => self.memory = Some(Memory::PerGpu(meaning::memory(text)?)),
+            "mem" => self.memory = Some(Memory::OfNode(meaning::memory(text)?)),
+            "mem-per-cpu" => self.memory = Some(Memory::EachCpu(meaning::memory(text)?)),
+            "mem-per-gpu" => self.memory = Some(Memory::EachGpu(meaning::memory(text)?)),
             "time" => self.time_limit = Some(meaning::time(text)?),
             "dependency" => self.after = Some(meaning::dependencies(text)?),
             "array" => self.array(text)?,
@@ -309,14 +309,14 @@ impl Options {
         };
         let memory = match self.memory {
             None => None,
-            Some(Memory::PerNode(memory)) => memory,
-            Some(Memory::PerCpu(each)) => {
+            Some(Memory::OfNode(memory)) => memory,
+            Some(Memory::EachCpu(each)) => {
                 each.map(|each| each.saturating_mul(cpus.unwrap_or(self.tasks_here.max(1).into())))
             }
-            Some(Memory::PerGpu(_)) if gpus == 0 => {
+            Some(Memory::EachGpu(_)) if gpus == 0 => {
                 return Err("--mem-per-gpu is given without a GPU, expected --mem".into());
             }
-            Some(Memory::PerGpu(each)) => each.map(|each| each.saturating_mul(gpus)),
+            Some(Memory::EachGpu(each)) => each.map(|each| each.saturating_mul(gpus)),
         };
         if cpus.is_some_and(|cpus| cpus > 1_000_000) {
             return Err("one node is to have more than 1,000,000 processors, expected fewer".into());

@@ -1,0 +1,48 @@
+//! What workers take of the machine beside its devices, and what differs by kind of device.
+
+use super::daemon::House;
+use std::fs;
+
+#[test]
+fn processors_run_out_like_devices_and_who_asks_for_none_does_not_wait() {
+    let house = House::up(4);
+    let node = || house.json(&["nodes", "--json"])[0].clone();
+    let all = node()["cpu_thousandths"].as_u64().expect("a number");
+    assert!(all >= 1_000 && node()["memory_bytes"].as_u64() > Some(1 << 20), "{}", node());
+    assert_eq!(node()["cpu_thousandths_free"], all);
+    let every = (all / 1_000).to_string();
+    house.said(&["submit", "--name", "greedy", "--cpus", &every, "--mem", "64MiB", "--", "sleep", "600"]);
+    house.until_state(1, &["running"]);
+    assert_eq!(node()["cpu_thousandths_free"], all % 1_000);
+    house.said(&["submit", "--cpus", "1", "--", "true"]);
+    let why = house.json(&["explain", "2", "--json"])["sentences"].to_string();
+    assert!(why.contains("cpus left") && why.contains("host shared with greedy"), "{why}");
+    house.said(&["submit", "--wait", "--", "true"]);
+    house.said(&["cancel", "1"]);
+    house.until_state(2, &["succeeded"]);
+    let refused = house.run(&["submit", "--cpus", "100000", "--", "true"]);
+    let error = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && error.contains("nodes have up to"), "{error}");
+}
+
+#[test]
+fn a_worker_is_told_its_variant() {
+    let house = House::up(1);
+    let file = "kind: slot\nenv: {WHO: all}\nrun: exit 9\nvariants:\n  Slot:\n    run: echo $CONSORT_VARIANT $WHO\n    env: {WHO: me}\n";
+    fs::write(house.path("job.yaml"), file).expect("a file");
+    house.said(&["submit", "--wait", "job.yaml"]);
+    assert_eq!(house.said(&["logs", "1"]), "Slot me\n");
+    // With another kind in its place, the variant is for one that the job does not accept.
+    let refused = house.run(&["submit", "--kind", "cpu", "job.yaml"]);
+    let error = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(error.contains("there is a variant for `Slot`, which the job does not accept"), "{error}");
+}
+
+#[test]
+fn what_ran_out_of_device_memory_is_told() {
+    let house = House::up(1);
+    let words = "echo 'torch.cuda.OutOfMemoryError: CUDA out of memory.' >&2; exit 1";
+    assert_eq!(house.run(&["submit", "--wait", "--", "sh", "-c", words]).status.code(), Some(1));
+    let shown = house.json(&["show", "1", "--json"]);
+    assert!(shown["reason"].as_str().is_some_and(|why| why.contains("ran out of device memory")), "{shown}");
+}
