@@ -50,6 +50,7 @@ fn carry_over(path: &Path, aside: &Path) -> Result<String, Fault> {
         events = carry_events(&old, &new)?;
         works = carry(&old, &new, "work", 4, Some(events))?;
         carry(&old, &new, "environment", 2, None)?;
+        carry(&old, &new, "lost", 5, Some(events))?;
     }
     tell_endings_again(&new)?;
     new.pragma_update(None, "journal_mode", "delete")?; // one file, whole
