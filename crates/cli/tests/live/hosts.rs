@@ -16,7 +16,7 @@ fn processors_run_out_like_devices_and_who_asks_for_none_does_not_wait() {
     assert_eq!(node()["cpu_thousandths_free"], all % 1_000);
     house.said(&["submit", "--cpus", "1", "--", "true"]);
     let why = house.json(&["explain", "2", "--json"])["sentences"].to_string();
-    assert!(why.contains("cpus left") && why.contains("host shared with greedy"), "{why}");
+    assert!(why.contains("cpus left") && why.contains("host shared with job 1 (greedy)"), "{why}");
     house.said(&["submit", "--wait", "--", "true"]);
     house.said(&["cancel", "1"]);
     house.until_state(2, &["succeeded"]);
