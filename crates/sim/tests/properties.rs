@@ -338,13 +338,13 @@ fn hashes_are_pinned() {
 }
 
 const PINNED: [&str; 8] = [
-    "fifo d422d2e4d672ec91",
-    "priority 8f1a2f63a558fd10",
-    "fair 56a06f1e51fd9b1b",
-    "shortest dac184976ed0b164",
-    "qssf ee6860a0f84c268e",
-    "shortest-remaining 739db4bfd6c630f9",
-    "las 7a64cd7dd6f92abf",
-    "deadline a912e96ecedfa3b9",
+    "fifo 600b4cc81f919f69",
+    "priority 7db9e0bf78231633",
+    "fair 8e2f2296394f3b6c",
+    "shortest a5fec6ff9efbc7fd",
+    "qssf 06b10c35d4c71f02",
+    "shortest-remaining d35d8b43a153db7e",
+    "las d01035342e49a79b",
+    "deadline 610520ad0ec43bd0",
 ];
-const PINNED_HISTORY: &str = "8e05faf483467745";
+const PINNED_HISTORY: &str = "1fe6f0d556f3e464";

@@ -22,7 +22,11 @@ fn output_that_a_full_disk_did_not_take_is_told() {
     let logs = house.run(&["logs", &id]);
     let said = String::from_utf8_lossy(&logs.stderr).into_owned();
     assert!(said.contains(&format!("output of job {id} was lost: 6 bytes, from 20")), "{said}");
-    assert!(house.said(&["events"]).contains("6 bytes of the output of attempt 1 of job"), "{}", house.said(&["events"]));
+    assert!(
+        house.said(&["events"]).contains("6 bytes of the output of attempt 1 of job"),
+        "{}",
+        house.said(&["events"])
+    );
     let fine = client.submit(&json!({"run": ["echo", "hello"], "workdir": "/tmp"})).expect("accepted").id;
     assert_eq!(house.until_state(fine, &["succeeded"])["output_lost"], json!(null));
 }

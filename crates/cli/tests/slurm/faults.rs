@@ -110,7 +110,7 @@ fn a_drained_node_takes_nothing_and_its_work_is_moved() {
     let devices = site.said(&["devices"]);
     assert!(devices.contains("drained in Slurm: bad fan"), "{devices}");
     let told = site.explained(other);
-    assert!(told.contains("ill"), "{told}");
+    assert!(told.contains("unhealthy"), "{told}");
     site.cluster.run("scontrol", &["update", &format!("nodename={node}"), "state=resume"]);
     site.until_state(other, &["succeeded"]);
 }

@@ -174,7 +174,7 @@ fn jobs_of_others_are_respected() {
     site.until_state(fits, &["succeeded"]);
     let wide = site.submit_sh("a100", 4, "true");
     let told = site.explained(wide);
-    assert!(told.contains("7 in use by somebody else"), "{told}");
+    assert!(told.contains("7 in use by others"), "{told}");
     site.cluster.run("scancel", &[&one]);
     site.until_state(wide, &["succeeded"]);
     site.cluster.run("scancel", &[&other]);

@@ -162,8 +162,9 @@ impl Trial {
         if role.shapes.iter().any(|shape| shape.kind.is_none()) {
             return vec![]; // any kind would do
         }
-        let others =
-            view.kinds().map(|(_, kind)| kind.name.clone()).filter(|name| !is_named(name)).take(TRIED);
+        // Who wants an accelerator is not helped by what is granted by name only, such as processors.
+        let others = view.kinds().filter(|(_, kind)| !kind.by_name && !is_named(&kind.name));
+        let others = others.map(|(_, kind)| kind.name.clone()).take(TRIED);
         let starts = others.filter(|kind| {
             let mut spec = spec.clone();
             let shapes = &mut spec.stages[0].roles[0].shapes;
