@@ -130,12 +130,12 @@ pub const MARK: &str = "CONSORT_SLOT";
 pub const SHIM_MARK: &str = "CONSORT_SHIM";
 
 /// What a worker left behind when its shim died: kills it, and says who it was; the caller looks again until there is
-/// nobody, since whoever is killed may have forked before. One that is dying has lost its environment and may still hold
+/// nobody, since a process may fork before it is killed. One that is dying has lost its environment and may still hold
 /// its devices, so that those who were killed have to be waited for by name.
 ///
 /// The kernel does not give a number to a new process while it still names a session, so whoever is in the session
 /// of the dead shim is of that worker, unless it says otherwise itself. While anybody lives under the number of the shim,
-/// the session is not looked at: the number may have been given anew, or written into a record by somebody else. Where
+/// the session is not looked at: the number may belong to a new process, or a job may have written it into a record. Where
 /// the shim is not known, the mark alone decides.
 pub fn kill_leftovers(shim: Option<&Identity>, slot: &Path) -> Vec<Identity> {
     if shim.is_some_and(|shim| shim.boot != boot()) {

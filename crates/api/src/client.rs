@@ -68,7 +68,7 @@ pub struct LogQuery {
     pub attempt: Option<u64>,
     /// Attempts from this one on.
     pub since: Option<u64>,
-    /// Only the last so many lines of each worker.
+    /// Only the last lines of each worker, as many as this.
     pub tail: Option<u64>,
 }
 

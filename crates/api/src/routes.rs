@@ -217,7 +217,7 @@ pub const ALL: &[Route] = &[
             number("rank", "which worker"),
             number("attempt", "which attempt; the last one unless told otherwise"),
             number("since", "attempts from this one on"),
-            number("tail", "only the last so many lines of each worker"),
+            number("tail", "how many of the last lines of each worker; all of them without it"),
             flag("marks", "every piece as it was written, behind a line of JSON that says where it is from"),
         ],
         statuses: &[200, 400, 401, 404, 503],

@@ -55,19 +55,8 @@ fn say(journal: &mut Journal, scheduler: &mut Scheduler, inputs: Vec<Input>) {
 }
 
 fn work() -> Work {
-    Work {
-        stages: vec![StageWork {
-            commands: vec![Command::Program(vec!["true".into()])],
-            indices: vec![],
-            variants: vec![],
-        }],
-        workdir: "/".into(),
-        env: vec![],
-        inherited: vec![("PATH".into(), "/bin".into())],
-        grace: Grace::default(),
-        limits: Limits::default(),
-        output: Output::default(),
-    }
+    let inherited = vec![("PATH".into(), "/bin".into())];
+    Work { inherited, ..Work::of(Command::Program(vec!["true".into()]), "/") }
 }
 
 /// A few hundred events: half of them in `journal.db`, half in the log, and a snapshot in between.

@@ -96,19 +96,8 @@ impl House {
 }
 
 fn work() -> Work {
-    Work {
-        stages: vec![StageWork {
-            commands: vec![Command::Program(vec!["true".into()])],
-            indices: vec![],
-            variants: vec![],
-        }],
-        workdir: "/".into(),
-        env: vec![],
-        inherited: vec![("PATH".into(), "/bin".into())],
-        grace: Grace::default(),
-        limits: Limits::default(),
-        output: Output::default(),
-    }
+    let inherited = vec![("PATH".into(), "/bin".into())];
+    Work { inherited, ..Work::of(Command::Program(vec!["true".into()]), "/") }
 }
 
 #[test]

@@ -72,6 +72,19 @@ pub struct Variant {
 }
 
 impl Work {
+    /// One stage of one role that runs this; everything else as if nobody had said anything.
+    pub fn of(command: Command, workdir: impl Into<String>) -> Self {
+        Work {
+            stages: vec![StageWork { commands: vec![command], indices: vec![], variants: vec![] }],
+            workdir: workdir.into(),
+            env: vec![],
+            inherited: vec![],
+            grace: Grace::default(),
+            limits: Limits::default(),
+            output: Output::default(),
+        }
+    }
+
     /// What a stage runs on devices of this kind: the same, with its variant for that kind put in place.
     pub fn on(&self, stage: usize, kind: &str) -> Cow<'_, Work> {
         let Some(variant) = self.stages.get(stage).and_then(|stage| stage.variant(kind)) else {

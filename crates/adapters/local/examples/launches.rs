@@ -7,8 +7,8 @@ use consort_agent::discover::{FoundDevice, Inventory};
 use consort_agent::launch::ShimProgram;
 use consort_local::{LocalWorld, Setup};
 use consort_types::{
-    AllocationId, AskId, Command, Desired, DeviceId, Fill, Grace, Grant, Input, JobId, JobSpec, Limits,
-    NodeId, Output, Placement, Shape, StageWork, Time, WHOLE, Wanted, Work, Works, World,
+    AllocationId, AskId, Command, Desired, DeviceId, Fill, Grant, Input, JobId, JobSpec, NodeId, Placement,
+    Shape, Time, WHOLE, Wanted, Work, Works, World,
 };
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -27,19 +27,8 @@ fn main() {
     let at_once: u64 = std::env::args().nth(2).and_then(|word| word.parse().ok()).unwrap_or(4);
     let folder = std::env::temp_dir().join(format!("consort-launches-{}", std::process::id()));
     let (ring, bell) = channel();
-    let work = Work {
-        stages: vec![StageWork {
-            commands: vec![Command::Program(vec!["/bin/true".into()])],
-            indices: vec![],
-            variants: vec![],
-        }],
-        workdir: "/".into(),
-        env: vec![],
-        inherited: std::env::vars().collect(),
-        grace: Grace::default(),
-        limits: Limits::default(),
-        output: Output::default(),
-    };
+    let inherited = std::env::vars().collect();
+    let work = Work { inherited, ..Work::of(Command::Program(vec!["/bin/true".into()]), "/") };
     let device = FoundDevice { kind: "slice".into(), ..FoundDevice::default() };
     let program = std::env::current_exe().unwrap().parent().unwrap().join("../consort-local-shim");
     let mut world = LocalWorld::open(Setup {

@@ -38,7 +38,7 @@ pub(crate) fn judge(ends: &[End], gone_is_desired: bool, released: bool) -> Opti
     if !released {
         return None;
     }
-    // One that ran out of device memory is the reason why the others of a gang fail, whoever is first to notice.
+    // A worker that ran out of device memory is why its gang failed, even if another worker ended first.
     let rank = |exited: &&Exited| (exited.cause != Cause::DeviceMemory, exited.at_ms);
     let first = exits().filter(|exited| !exited.stopped && exited.code != 0).min_by_key(rank);
     let is_lost = ends.iter().any(|end| matches!(end, End::Lost(_)));
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn device_memory_is_the_reason_whoever_fails_first() {
+    fn device_memory_is_the_reason_even_if_another_worker_ends_first() {
         let full = Exited { code: 1, cause: Cause::DeviceMemory, stopped: false, at_ms: 9 };
         let outcome = judge(&[exit(7, 2), End::Exited(full)], false, true);
         assert_eq!(outcome, Some(Outcome::Failed { code: 1, cause: Cause::DeviceMemory }));

@@ -3,7 +3,7 @@
 //! It lies beside the run folder and not inside, because jobs know their part of the run folder and may clear it away.
 //! It also remembers the boot in which it was last used: what is missing after the machine went down was perhaps never
 //! on the disk, what is missing otherwise was removed. That file is on the disk before the folder is, so if it is missing
-//! or spoiled itself, somebody removed it, and then any other file that is missing was removed too.
+//! or damaged, a job or a person removed it, and any other file that is missing counts as removed too.
 
 use consort_agent::launch::{allocation_of, record_name, recorded_in};
 use consort_agent::untrusted::{self, Owners};

@@ -79,20 +79,12 @@ pub fn output_path(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use consort_types::{Command, Grace, Limits, Output, Shape, StageWork};
+    use consort_types::{Command, Shape};
 
     fn work() -> Work {
-        let stage =
-            StageWork { commands: vec![Command::Program(vec![])], indices: vec![4, 7], variants: vec![] };
-        Work {
-            stages: vec![stage],
-            workdir: "/data".into(),
-            env: vec![],
-            inherited: vec![],
-            grace: Grace::default(),
-            limits: Limits::default(),
-            output: Output::default(),
-        }
+        let mut work = Work::of(Command::Program(vec![]), "/data");
+        work.stages[0].indices = vec![4, 7];
+        work
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::flags;
 use crate::failure::Failure;
 use consort_types::file::job::JobFile;
 use consort_types::file::{limits, value};
-use consort_types::{Command, Grace, JobSpec, Limits, Output, Shape, StageWork, Work};
+use consort_types::{Command, JobSpec, Shape, Work};
 
 /// A job of one worker with one device, which flags then change.
 pub fn job(command: &[String]) -> Result<JobFile, Failure> {
@@ -18,18 +18,6 @@ pub fn job(command: &[String]) -> Result<JobFile, Failure> {
     let name = command[0].rsplit('/').next().unwrap_or_default();
     let name: String = name.chars().filter(|&letter| !value::is_hidden(letter)).take(limits::NAME).collect();
     let name = if name.is_empty() { "job".into() } else { name };
-    let work = Work {
-        stages: vec![StageWork {
-            commands: vec![Command::Program(command.to_vec())],
-            indices: vec![],
-            variants: vec![],
-        }],
-        workdir: flags::here()?,
-        env: vec![],
-        inherited: vec![],
-        grace: Grace::default(),
-        limits: Limits::default(),
-        output: Output::default(),
-    };
+    let work = Work::of(Command::Program(command.to_vec()), flags::here()?);
     Ok(JobFile { spec: JobSpec::gang(name, 1, Shape::any()), work, notes: vec![] })
 }

@@ -41,7 +41,7 @@ pub struct Args {
     /// Which attempt; the last when absent
     #[arg(long, value_name = "N")]
     attempt: Option<u64>,
-    /// Only the last so many lines
+    /// Only the last N lines
     #[arg(long, value_name = "N")]
     tail: Option<usize>,
     /// Print JSON, an object for each line

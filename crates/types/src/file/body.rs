@@ -12,27 +12,11 @@ use crate::cluster::Host;
 use crate::job::{Count, Form, Role, Shape, WHOLE};
 use crate::precision::Precision;
 
-/// The fields about hardware; they exclude `roles`.
-pub const HARDWARE: [&str; 15] = [
-    "devices",
-    "workers",
-    "devices_per_worker",
-    "kind",
-    "share",
-    "memory",
-    "within",
-    "prefer",
-    "features",
-    "cpus",
-    "host_memory",
-    "mem",
-    "precision",
-    "on_oom",
-    "shapes",
-];
+/// How many devices, in how many workers.
+pub const COUNTS: [&str; 3] = ["devices", "workers", "devices_per_worker"];
 
 /// What may be said of one shape beside its devices.
-const OF_A_SHAPE: [&str; 11] = [
+pub const OF_A_SHAPE: [&str; 11] = [
     "kind",
     "share",
     "memory",
@@ -45,6 +29,24 @@ const OF_A_SHAPE: [&str; 11] = [
     "precision",
     "on_oom",
 ];
+
+/// The fields about hardware; they exclude `roles`.
+pub const HARDWARE: [&str; 15] = joined(&[&COUNTS, &OF_A_SHAPE, &["shapes"]]);
+
+/// Lists of fields, one after the other.
+pub const fn joined<const N: usize>(parts: &[&[&'static str]]) -> [&'static str; N] {
+    let (mut all, mut count, mut part) = ([""; N], 0, 0);
+    while part < parts.len() {
+        let mut field = 0;
+        while field < parts[part].len() {
+            all[count] = parts[part][field];
+            (count, field) = (count + 1, field + 1);
+        }
+        part += 1;
+    }
+    assert!(count == N, "the length is that of all parts");
+    all
+}
 
 /// Whose words are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -30,7 +30,7 @@
 //! The same is read from JSON. [`JobFile::to_json`] writes it back in full: what is read from that is equal, whatever
 //! clock and folder are around it then.
 
-use super::body::{self, Dialect};
+use super::body::{self, COUNTS, Dialect, OF_A_SHAPE, joined};
 use super::read_error::{InFile, ReadError};
 use super::stages::{self, Stage};
 use super::value;
@@ -103,29 +103,8 @@ const JOB: [&str; 24] = [
 ];
 
 /// Fields of a stage, or of a job that has only one.
-const BODY: [&str; 21] = [
-    "run",
-    "devices",
-    "workers",
-    "devices_per_worker",
-    "kind",
-    "share",
-    "memory",
-    "within",
-    "prefer",
-    "features",
-    "cpus",
-    "host_memory",
-    "mem",
-    "precision",
-    "on_oom",
-    "variants",
-    "shapes",
-    "roles",
-    "tasks",
-    "array",
-    "replicas",
-];
+const BODY: [&str; 21] =
+    joined(&[&["run"], &COUNTS, &OF_A_SHAPE, &["variants", "shapes", "roles", "tasks", "array", "replicas"]]);
 
 /// Reads a job file in YAML. `file` is what errors call it, and names a job that has no name.
 pub fn read(file: &str, text: &str, around: &Around<'_>) -> Result<JobFile, ReadError> {

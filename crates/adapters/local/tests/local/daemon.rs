@@ -6,8 +6,8 @@ use consort_agent::discover::{FoundDevice, Inventory};
 use consort_agent::launch::ShimProgram;
 use consort_local::{LocalWorld, Setup};
 use consort_types::{
-    AllocationId, AskId, Command, Desired, DeviceId, Fill, Grace, Grant, Input, JobId, JobSpec, Limits,
-    NodeId, Output, Placement, Shape, StageWork, Time, WHOLE, Wanted, Work, Works, World,
+    AllocationId, AskId, Command, Desired, DeviceId, Fill, Grant, Input, JobId, JobSpec, NodeId, Placement,
+    Shape, Time, WHOLE, Wanted, Work, Works, World,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -25,19 +25,8 @@ fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let [folder, size, shim, command] = &words[..] else { panic!("four words are needed") };
     let size: u32 = size.parse().unwrap();
-    let work = Work {
-        stages: vec![StageWork {
-            commands: vec![Command::Program(vec!["/bin/sh".into(), "-c".into(), command.clone()])],
-            indices: vec![],
-            variants: vec![],
-        }],
-        workdir: folder.clone(),
-        env: vec![],
-        inherited: vec![],
-        grace: Grace::default(),
-        limits: Limits::default(),
-        output: Output::default(),
-    };
+    let work =
+        Work::of(Command::Program(vec!["/bin/sh".into(), "-c".into(), command.clone()]), folder.clone());
     let spec = JobSpec::gang("only", size, Shape::any());
     let device = |index: u32| FoundDevice {
         identity: index.to_string(),

@@ -19,15 +19,7 @@ struct House {
 
 impl House {
     fn new(command: Command) -> Self {
-        let work = Work {
-            stages: vec![StageWork { commands: vec![command], indices: vec![], variants: vec![] }],
-            workdir: "/tmp".into(),
-            env: vec![],
-            inherited: vec![],
-            grace: Grace::default(),
-            limits: Limits::default(),
-            output: Output::default(),
-        };
+        let work = Work::of(command, "/tmp");
         let spec = JobSpec::gang("name", 1, Shape::any());
         House { folder: tempfile::tempdir().unwrap(), work, spec, devices: vec![0], each: 1 }
     }

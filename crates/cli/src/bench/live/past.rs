@@ -62,15 +62,7 @@ impl Past {
         let job = self.scheduler.view().next_job();
         self.say(Input::Submit(spec.clone()));
         let command = Command::Program(vec!["/bin/true".into()]);
-        let work = Work {
-            stages: vec![StageWork { commands: vec![command], indices: vec![], variants: vec![] }],
-            workdir: "/".into(),
-            env: vec![],
-            inherited: vec![],
-            grace: Grace::default(),
-            limits: Limits::default(),
-            output: Output::default(),
-        };
+        let work = Work::of(command, "/");
         self.batch.works.push((job, Submission { position: self.scheduler.view().seen(), work }));
         let plan = self.scheduler.plan(self.now);
         self.apply(Event::new(self.now, Fact::Planned(plan)));

@@ -4,28 +4,11 @@ use crate::workload::Truth;
 use crate::workload::read_error::ReadError;
 use crate::workload::value;
 use crate::workload::yaml::Fields;
-use consort_types::file::body::{Dialect, form, members};
+use consort_types::file::body::{Dialect, HARDWARE, form, joined, members};
 use consort_types::{Form, Role, Span};
 
 /// The fields read here.
-pub(super) const FIELDS: [&str; 16] = [
-    "run",
-    "devices",
-    "workers",
-    "devices_per_worker",
-    "kind",
-    "share",
-    "memory",
-    "within",
-    "prefer",
-    "features",
-    "cpus",
-    "host_memory",
-    "shapes",
-    "roles",
-    "tasks",
-    "replicas",
-];
+pub(super) const FIELDS: [&str; 19] = joined(&[&["run"], &HARDWARE, &["roles", "tasks", "replicas"]]);
 
 /// What a stage consists of, less its name and its place in the graph.
 pub(super) struct Body {

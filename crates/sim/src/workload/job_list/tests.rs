@@ -69,3 +69,12 @@ fn depth_is_bounded_whatever_the_brackets() {
         assert!(error.line == 1, "{error}");
     }
 }
+
+#[test]
+fn a_job_may_say_beside_its_devices_whatever_a_shape_may() {
+    let text = "[{name: a, run: 1s, kind: h200, mem: 2GiB, precision: [fp8, bf16], on_oom: larger}]";
+    let workload = parse("jobs.yaml", text).unwrap();
+    let shape = &workload.submissions[0].spec.stages[0].roles[0].shapes[0];
+    assert_eq!(shape.host.memory_bytes, 2 << 30);
+    assert_eq!(shape.precisions.len(), 2);
+}

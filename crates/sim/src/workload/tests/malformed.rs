@@ -58,7 +58,7 @@ fn job_lists() {
         ("- {name: a, run: 1s, run: 2s}", "j.yaml:1:22: `run` is given twice, expected once"),
         (
             "- {name: a, run: 1s, devises: 2}",
-            "j.yaml:1:22: `devises` is no field of a job, expected one of name, at, tenant, queue, priority, qos, after, deadline, estimate, time_limit, restart_cost, retries, backoff, failures, stages, run, devices, workers, devices_per_worker, kind, share, memory, within, prefer, features, cpus, host_memory, shapes, roles, tasks, replicas",
+            "j.yaml:1:22: `devises` is no field of a job, expected one of name, at, tenant, queue, priority, qos, after, deadline, estimate, time_limit, restart_cost, retries, backoff, failures, stages, run, devices, workers, devices_per_worker, kind, share, memory, within, prefer, features, cpus, host_memory, mem, precision, on_oom, shapes, roles, tasks, replicas",
         ),
         (
             "- {name: a, run: 1s, devices: 0}",
@@ -178,7 +178,7 @@ fn job_lists() {
         ),
         (
             "- {name: é, run: 1s, ünder: 1}",
-            "j.yaml:1:22: `ünder` is no field of a job, expected one of name, at, tenant, queue, priority, qos, after, deadline, estimate, time_limit, restart_cost, retries, backoff, failures, stages, run, devices, workers, devices_per_worker, kind, share, memory, within, prefer, features, cpus, host_memory, shapes, roles, tasks, replicas",
+            "j.yaml:1:22: `ünder` is no field of a job, expected one of name, at, tenant, queue, priority, qos, after, deadline, estimate, time_limit, restart_cost, retries, backoff, failures, stages, run, devices, workers, devices_per_worker, kind, share, memory, within, prefer, features, cpus, host_memory, mem, precision, on_oom, shapes, roles, tasks, replicas",
         ),
     ];
     check(cases, |text| job_list::parse("j.yaml", text).err());
