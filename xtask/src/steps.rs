@@ -64,8 +64,9 @@ const CHECK: &[Step] = &[
 const TEST: &[Step] = &[
     // Not among the tools: whoever only checks need not have them.
     look("slurm", tools::set_up_slurm),
+    look("containers", tools::set_up_containers),
     look("browser", tools::set_up_browser),
-    loud("test", Needs::Nothing, &["test", "--workspace"]),
+    loud("test", Needs::Nothing, &["test", "--workspace", "--no-fail-fast"]),
     loud("scenarios", Needs::Nothing, &["run", "--release", "-p", "consort", "--", "scenario", "scenarios"]),
     VALGRIND,
     look("counts", counts::look),

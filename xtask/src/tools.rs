@@ -1,7 +1,7 @@
-//! What a fresh machine may lack: parts of the toolchain, Slurm, a browser, and valgrind.
+//! What a fresh machine may lack: parts of the toolchain, Slurm, container runtimes, a browser, and valgrind.
 //!
-//! For: rustfmt and clippy are there before the first step that needs them, a real Slurm and a real browser before the
-//! first test that starts one.
+//! For: rustfmt and clippy are there before the first step that needs them, a real Slurm, real container runtimes and a real
+//! browser before the first test that starts one.
 //! Promises: asks rustup and apt only for what is missing, and says in a sentence when it cannot be had.
 //! Never: installs a toolchain; asks for a password; touches a Slurm that is there.
 
@@ -61,6 +61,13 @@ const SLURM: Need = Need {
     who: "the Slurm adapter",
 };
 
+const CONTAINERS: Need = Need {
+    what: "container runtimes",
+    programs: &["podman", "crun", "catatonit", "dockerd", "docker", "busybox"],
+    packages: &["podman", "crun", "catatonit", "docker.io", "busybox-static"],
+    who: "jobs with an image",
+};
+
 const BROWSER: Need = Need {
     what: "a browser",
     programs: &["chromium"],
@@ -80,6 +87,11 @@ const VALGRIND: Need = Need {
 /// and the tests have a `munged` of their own.
 pub fn set_up_slurm(project: &Project) -> Result<Verdict, Fault> {
     Ok(SLURM.set_up(project))
+}
+
+/// The tests have a `dockerd` and storage of their own, and leave those of the machine alone.
+pub fn set_up_containers(project: &Project) -> Result<Verdict, Fault> {
+    Ok(CONTAINERS.set_up(project))
 }
 
 /// Whoever names another browser in `CONSORT_BROWSER` needs none from here.

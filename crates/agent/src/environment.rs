@@ -4,7 +4,8 @@
 //! was granted and no others.
 //! Promises: a pure function of what was submitted and where it was placed. What the submitter had around them loses to
 //! what is set here, which loses to what was asked for by name; device masks and [`OURS`] lose to nothing. A vendor
-//! of which nothing was granted gets an empty mask.
+//! of which nothing was granted gets an empty mask. In a container, what the submitter had around them describes another
+//! machine and is left out: the image says what `PATH` is.
 //! Never: touches `NCCL_*`: how the network is used is the site's business.
 //!
 //! One choice needs a reason. *Local* ranks (`LOCAL_RANK`, `SLURM_LOCALID` and their kin) count the workers that see the
@@ -66,15 +67,18 @@ pub const OURS: [&str; 25] = [
 /// What each worker of a team finds, in order of names.
 pub fn environment(team: &Team<'_>, work: &Work, rank: u32) -> Vec<(String, String)> {
     let worker = &team.workers[rank as usize];
-    let mut all = BTreeMap::from([("PATH".to_owned(), PATH.to_owned())]);
-    all.extend(work.inherited.iter().filter(|(name, _)| !SECRETS.contains(&&**name)).cloned());
+    let mut all = BTreeMap::new();
+    if work.image.is_none() {
+        all.insert("PATH".to_owned(), PATH.to_owned());
+        all.extend(work.inherited.iter().filter(|(name, _)| !SECRETS.contains(&&**name)).cloned());
+    }
     frameworks::set(&mut all, team, worker);
     slurm::set(&mut all, team, worker, work);
     if worker.processors() > 0 && !work.inherited.iter().any(|(name, _)| name == "OMP_NUM_THREADS") {
         all.insert("OMP_NUM_THREADS".into(), worker.processors().to_string());
     }
     all.extend(work.env.iter().cloned());
-    masks::set(&mut all, team, worker);
+    masks::set(&mut all, team, worker, work.image.is_some());
     set_own(&mut all, team, worker);
     // The kernel has no place for such names, and no way to say so.
     all.retain(|name, value| !name.is_empty() && !name.contains(['=', '\0']) && !value.contains('\0'));
@@ -116,7 +120,8 @@ fn set_own(all: &mut BTreeMap<String, String>, team: &Team<'_>, worker: &Worker)
 /// The best number format of those the worker asked for that its devices compute in.
 fn precision(team: &Team<'_>, worker: &Worker) -> Option<String> {
     let kind = &team.devices(worker).next()?.kind;
-    Precision::best(kind, &worker.precisions).map(|precision| precision.to_string())
+    Precision::best(team.inventory.computes_in(kind), &worker.precisions)
+        .map(|precision| precision.to_string())
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`discover`] | what this machine has |
 //! | [`environment`] | what a worker finds in its environment |
+//! | [`containers`] | the runtime that runs workers in images, and how it is called |
 //! | [`launch`] | the folders of workers, how they are started and found again after a crash |
 //! | [`shim`] | the small process above each worker, which outlives the daemon |
 //! | [`status`] | what a shim writes down, and the lock that makes it the only one |
@@ -23,6 +24,7 @@
 //! lock of its slot, and only if no record is there yet. *Ended means gone*: an ending is written down only when no
 //! process of the worker is left.
 
+pub mod containers;
 pub mod crash;
 pub mod discover;
 pub mod environment;

@@ -15,7 +15,7 @@ const USUAL: &str = "libnvidia-ml.so.1";
 pub(crate) fn load(library: Option<&Path>) -> Result<Nvml, String> {
     let name = library.map_or(USUAL.as_ref(), Path::as_os_str);
     Nvml::builder().lib_path(name).init().map_err(|error| match error {
-        NvmlError::LibloadingError(_) => format!("{} is not here", name.display()),
+        NvmlError::LibloadingError(_) => format!("{} is not installed", name.display()),
         NvmlError::DriverNotLoaded => "the NVIDIA driver is not loaded".into(),
         other => format!("{} does not answer: {other}", name.display()),
     })

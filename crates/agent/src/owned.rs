@@ -85,7 +85,7 @@ fn resolve(path: &Path) -> Result<PathBuf, Refused> {
         if found.is_symlink() && ![0, us].contains(&found.uid()) {
             let what =
                 format!("leads through the link {}, which belongs to {}", part.display(), user(found.uid()));
-            return Err(Refused::new(path, what, "remove that link, or name another folder"));
+            return Err(Refused::new(path, what, "remove that link, or choose another folder"));
         }
     }
     let whole = absolute.canonicalize().map_err(Refused::io(path))?;
@@ -99,15 +99,15 @@ fn resolve(path: &Path) -> Result<PathBuf, Refused> {
 /// Judges the folder itself.
 fn judge(path: &Path, found: &Metadata, us: u32) -> Result<(), Refused> {
     if !found.is_dir() {
-        return Err(Refused::new(path, "is not a folder", "name another one"));
+        return Err(Refused::new(path, "is not a folder", "choose another one"));
     }
     if found.uid() != us {
         let what = format!("belongs to {}, and this is {}", user(found.uid()), user(us));
-        return Err(Refused::new(path, what, "run as its owner, or name a folder of your own"));
+        return Err(Refused::new(path, what, "run as its owner, or choose a folder of your own"));
     }
     if found.mode() & OTHERS_WRITE != 0 {
         let what = format!("can be written by other users (mode {:04o})", found.mode() & 0o7777);
-        let remedy = "check what lies in it, then close it with `chmod go-w`, or name another folder";
+        let remedy = "check its contents, then fix it with `chmod go-w`, or choose another folder";
         return Err(Refused::new(path, what, remedy));
     }
     Ok(())
@@ -116,14 +116,14 @@ fn judge(path: &Path, found: &Metadata, us: u32) -> Result<(), Refused> {
 /// Judges a folder above: those who can write it can put another one in the place of ours.
 fn judge_above(path: &Path, above: &Path, found: &Metadata, us: u32) -> Result<(), Refused> {
     if ![0, us].contains(&found.uid()) {
-        let what = format!("can be replaced by {}, who owns {}", user(found.uid()), above.display());
-        return Err(Refused::new(path, what, "run as that user, or name a folder elsewhere"));
+        let what = format!("can be replaced by {}, the owner of {}", user(found.uid()), above.display());
+        return Err(Refused::new(path, what, "run as that user, or choose another folder"));
     }
     if found.mode() & OTHERS_WRITE != 0 && found.mode() & STICKY == 0 {
         let mode = found.mode() & 0o7777;
         let what =
-            format!("can be replaced by other users, who may write {} (mode {mode:04o})", above.display());
-        return Err(Refused::new(path, what, "close that one with `chmod go-w`, or name a folder elsewhere"));
+            format!("can be replaced by other users, who can write {} (mode {mode:04o})", above.display());
+        return Err(Refused::new(path, what, "fix it with `chmod go-w`, or choose another folder"));
     }
     Ok(())
 }
@@ -154,15 +154,15 @@ pub fn require_file(path: &Path) -> Result<(), Refused> {
 
 fn judge_file(path: &Path, found: &Metadata) -> Result<(), Refused> {
     let us = geteuid().as_raw();
-    let remedy = "check who put it there, then remove it";
+    let remedy = "check where it comes from, then remove it";
     match found.file_type() {
         kind if kind.is_symlink() => Err(Refused::new(path, "is a link", remedy)),
         kind if !kind.is_file() => Err(Refused::new(path, "is not a regular file", remedy)),
         _ if found.uid() != us => {
             let what = format!("belongs to {}, and this is {}", user(found.uid()), user(us));
-            Err(Refused::new(path, what, "check who put it there, then remove it or run as its owner"))
+            Err(Refused::new(path, what, "check where it comes from, then remove it or run as its owner"))
         }
-        _ if found.nlink() != 1 => Err(Refused::new(path, "has another name elsewhere", remedy)),
+        _ if found.nlink() != 1 => Err(Refused::new(path, "has another hard link", remedy)),
         _ => Ok(()),
     }
 }
@@ -256,7 +256,7 @@ mod tests {
         assert!(require_file(&link).unwrap_err().to_string().contains("is a link"));
         assert!(said(dir.path()).contains("is not a regular file"), "{}", said(dir.path()));
         fs::hard_link(&file, &other).unwrap();
-        assert!(said(&file).contains("another name"), "{}", said(&file));
+        assert!(said(&file).contains("another hard link"), "{}", said(&file));
         require_file(&dir.path().join("absent")).unwrap();
     }
 }

@@ -49,6 +49,15 @@ impl Identity {
         }
     }
 
+    /// Sends a signal by its number to this process and no other that may have got its number since.
+    pub(crate) fn signal(&self, signal: i32) {
+        let pid = Pid::from_raw(self.pid);
+        let held = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+        if let Some(held) = held.filter(|_| self.is_alive()) {
+            crate::shim::send_to(&held, signal);
+        }
+    }
+
     /// Whether it is still there, and no zombie.
     pub fn is_alive(&self) -> bool {
         self.boot == boot() && look(self.pid).is_some_and(|found| found.born == self.born && !found.is_over())
@@ -153,6 +162,54 @@ pub fn kill_leftovers(shim: Option<&Identity>, slot: &Path) -> Vec<Identity> {
     });
     let left = left.map(|(pid, found)| Identity { pid, born: found.born, boot: boot().to_owned() });
     left.inspect(Identity::kill).collect()
+}
+
+/// A process inside a container.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Inside {
+    pub identity: Identity,
+    pub parent: i32,
+    /// Signals for which it has a handler, or which it ignores; one bit each, from 1.
+    pub handled: u64,
+}
+
+/// The processes of the container of a slot, without those that are dead: its init process, and all others, the oldest
+/// first. Absent while there is none. They are those in the namespace of the one that carries the mark of the slot and is
+/// number 1 inside.
+pub(crate) fn inside(slot: &Path) -> Option<(Inside, Vec<Inside>)> {
+    let all: Vec<(i32, Found)> = all().into_iter().filter(|(_, found)| !found.is_over()).collect();
+    let space = |pid: i32| fs::read_link(format!("/proc/{pid}/ns/pid")).ok();
+    let is_init =
+        |pid: i32| number_inside(pid) == Some(1) && value_of(pid, MARK).is_some_and(|own| own == slot);
+    let own = space(rustix::process::getpid().as_raw_pid());
+    let init = all.iter().find(|(pid, _)| space(*pid) != own && is_init(*pid))?.0;
+    let here = space(init)?;
+    let mut members: Vec<Inside> = all
+        .into_iter()
+        .filter(|(pid, _)| space(*pid).as_ref() == Some(&here))
+        .map(|(pid, found)| Inside {
+            identity: Identity { pid, born: found.born, boot: boot().to_owned() },
+            parent: found.parent,
+            handled: status_of(pid, "SigCgt:").unwrap_or(0) | status_of(pid, "SigIgn:").unwrap_or(0),
+        })
+        .collect();
+    members.sort_by_key(|member| (member.identity.born, member.identity.pid));
+    let place = members.iter().position(|member| member.identity.pid == init)?;
+    let init = members.remove(place);
+    Some((init, members))
+}
+
+/// The number of a process in the innermost namespace it is in.
+fn number_inside(pid: i32) -> Option<i32> {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+    line.split_whitespace().last()?.parse().ok()
+}
+
+fn status_of(pid: i32, field: &str) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(field))?;
+    u64::from_str_radix(line.trim(), 16).ok()
 }
 
 /// The processes of one slot.

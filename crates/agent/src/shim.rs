@@ -10,6 +10,7 @@
 //! Never: depends on the daemon being there. Never blocks a worker because a log cannot be written.
 
 mod confine;
+mod contained;
 mod descriptors;
 mod fork_server;
 mod groups;
@@ -26,8 +27,10 @@ use confine::Confinement;
 use log::Log;
 use rustix::process::{Pid, getppid, set_child_subreaper};
 use signals::Signals;
+pub(crate) use signals::send_to;
 use std::ffi::OsString;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Why a shim left without having run its worker. The daemon sees the number as the exit status.
@@ -53,10 +56,10 @@ impl Left {
     /// In words.
     pub fn why(self) -> &'static str {
         match self {
-            Self::Called => "the shim was called without the folder of a slot",
-            Self::Order => "the shim could not read its order",
-            Self::Status => "the shim could not write to its slot; is the disk full?",
-            Self::Taken => "another shim has the slot",
+            Self::Called => "missing argument of the shim: the folder of a slot",
+            Self::Order => "the shim cannot read its order",
+            Self::Status => "the shim cannot write to its slot; is the disk full?",
+            Self::Taken => "another shim owns the slot",
         }
     }
 }
@@ -93,6 +96,7 @@ fn run(slot: Slot) -> Result<(), Left> {
         shim: Identity::own(&order.boot).ok_or(Left::Status)?,
         groups: confinement.groups().to_vec(),
         notes: confinement.notes().to_vec(),
+        container: order.container.as_ref().map(|container| container.runtime),
     });
     held.append(&started).map_err(|_| Left::Status)?;
     report(&started);
@@ -122,12 +126,25 @@ fn report(record: &Record) {
 
 /// Ends whatever a worker left when its shim died. True once nothing is left; until then it is to be called again, with
 /// the same list of those who were killed and may not be gone yet.
-pub fn clear(left: &Started, slot: &Slot, dying: &mut Vec<Identity>) -> bool {
+///
+/// A container is removed by its runtime, which takes its time: by a thread, once.
+pub fn clear(
+    left: &Started,
+    slot: &Slot,
+    dying: &mut Vec<Identity>,
+    removal: &mut Option<JoinHandle<()>>,
+) -> bool {
     let own = confine::own_groups(&left.groups, slot);
     let grouped = groups::kill_all(&own);
     dying.extend(process::kill_leftovers(Some(&left.shim), slot.folder()));
     dying.retain(Identity::is_alive);
-    let nobody = grouped == 0 && dying.is_empty();
+    let mut nobody = grouped == 0 && dying.is_empty();
+    if let (Some(runtime), true) = (left.container, nobody) {
+        let folder = slot.folder().to_owned();
+        let removal = removal
+            .get_or_insert_with(|| std::thread::spawn(move || crate::containers::remove(runtime, &folder)));
+        nobody = removal.is_finished();
+    }
     if nobody {
         groups::remove(&own);
     }

@@ -12,6 +12,7 @@
 //! Never: is rewritten. A file with any record in it is spent: a shim that finds one leaves at once. A file that holds
 //! something else is no answer but an error (`InvalidData`): jobs run as our user and can write to it.
 
+use crate::containers::Runtime;
 use crate::process::Identity;
 use crate::untrusted::{self, Owners};
 use consort_types::{Cause, Digest};
@@ -61,6 +62,9 @@ pub struct Started {
     /// What was asked for and could not be had, in words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// Who runs its container, if it runs in one. Its name follows from the slot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container: Option<Runtime>,
 }
 
 /// How the worker ended.
@@ -79,7 +83,7 @@ pub struct Exited {
 impl Started {
     /// Taken on by this shim, of which nothing more is known.
     pub fn by(shim: Identity) -> Self {
-        Self { shim, groups: Vec::new(), notes: Vec::new() }
+        Self { shim, groups: Vec::new(), notes: Vec::new(), container: None }
     }
 }
 

@@ -154,7 +154,7 @@ fn refuse_link(name: &Path, errno: Errno) -> io::Error {
     match errno {
         // With O_DIRECTORY the kernel reports a link as "not a directory".
         Errno::LOOP | Errno::NOTDIR => {
-            unacceptable(name, "is a link, or leads through something that is no folder")
+            unacceptable(name, "is a link, or its path has a part that is not a folder")
         }
         // A socket, or a device without a driver.
         Errno::NXIO | Errno::NODEV => unacceptable(name, "is not a regular file"),

@@ -59,7 +59,7 @@ fn write(script: &Path, cards: &[Value]) {
 }
 
 fn find() -> Inventory {
-    let declared = Declared { searches: vec![Search::Nvidia], devices: vec![] };
+    let declared = Declared { searches: vec![Search::Nvidia], ..Declared::default() };
     discover(&Sources { nvidia_library: Some(library().into()), declared, ..Sources::default() })
 }
 
@@ -90,20 +90,20 @@ fn a_card_that_does_not_answer_is_a_note() {
         write(script, &[card(0), gone]);
         let inventory = find();
         assert_eq!(inventory.devices().len(), 1);
-        assert!(inventory.notes[0].contains("NVIDIA device 1 is left out"), "{:?}", inventory.notes);
+        assert!(inventory.notes[0].contains("skipped NVIDIA device 1"), "{:?}", inventory.notes);
     });
 }
 
 #[test]
 fn a_machine_without_the_library_is_an_ordinary_machine() {
-    let declared = Declared { searches: vec![Search::Nvidia], devices: vec![] };
+    let declared = Declared { searches: vec![Search::Nvidia], ..Declared::default() };
     let inventory = discover(&Sources {
         nvidia_library: Some("/no/such/library.so".into()),
         declared,
         ..Sources::default()
     });
     assert!(inventory.devices().is_empty());
-    assert!(inventory.notes[0].contains("/no/such/library.so is not here"), "{:?}", inventory.notes);
+    assert!(inventory.notes[0].contains("/no/such/library.so is not installed"), "{:?}", inventory.notes);
 }
 
 #[test]

@@ -37,7 +37,7 @@ type Result<T> = std::result::Result<T, ClientError>;
 pub struct JobQuery {
     /// Also what has ended.
     pub all: bool,
-    /// At most so many, the newest.
+    /// At most this many, the newest.
     pub limit: Option<u64>,
     /// Only smaller ids.
     pub before: Option<u64>,
@@ -54,7 +54,7 @@ pub struct JobQuery {
 /// Which output is wanted.
 #[derive(Clone, Debug, Default)]
 pub struct LogQuery {
-    /// Skip so many bytes.
+    /// Bytes to skip.
     pub from: u64,
     /// Stay until the job has ended.
     pub follow: bool,
@@ -205,6 +205,11 @@ impl Client {
     /// Uses a drained node again.
     pub fn undrain(&self, name: &str) -> Result<Node> {
         self.post(&format!("/v1/nodes/{}/undrain", http::escaped(name)), &[], None::<&()>)
+    }
+
+    /// Forgets a node that is lost for good. Answers with the node as it was.
+    pub fn remove_node(&self, name: &str) -> Result<Node> {
+        self.post(&format!("/v1/nodes/{}/remove", http::escaped(name)), &[], None::<&()>)
     }
 
     /// How the world is reached and what it is like, asked anew; may take as long as the world does.

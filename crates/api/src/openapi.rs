@@ -133,15 +133,15 @@ fn content(content: Content, generator: &mut SchemaGenerator) -> Value {
 fn meaning(status: u16) -> &'static str {
     match status {
         200 => "Done.",
-        201 => "It is there, and safe on disk.",
+        201 => "Done, and durable on disk.",
         202 => "Not yet.",
-        400 => "The request cannot be read.",
+        400 => "The request is malformed.",
         401 => "The token is missing or wrong.",
-        404 => "There is no such thing.",
-        409 => "Not in this state.",
+        404 => "Not found.",
+        409 => "Not possible in this state.",
         413 => "The request is too large.",
-        422 => "The request was understood and is refused.",
-        _ => "Not now: the server is starting, or cannot write.",
+        422 => "The request is refused.",
+        _ => "Unavailable: the server is starting, or cannot write.",
     }
 }
 

@@ -166,38 +166,42 @@ pub const ALL: &[Route] = &[
     },
     Route {
         parameters: &[
-            flag("all", "also what has ended"),
-            number("limit", "at most so many, the newest; 1,000 unless told otherwise"),
+            flag("all", "include jobs that have ended"),
+            number("limit", "at most this many jobs, the newest; 1,000 by default"),
             number("before", "only jobs with a smaller id"),
-            text("state", "only jobs in this state, or in one of several with commas between them"),
+            text("state", "only jobs in these states, separated by commas"),
             text("tenant", "only jobs of this tenant"),
             text("queue", "only jobs of this queue"),
-            text("name", "only jobs of this name"),
+            text("name", "only jobs with this name"),
         ],
         statuses: &[200, 400, 401, 503],
-        ..get("/v1/jobs", "List jobs, the newest last", Content::Json(many::<Job>))
+        ..get("/v1/jobs", "List jobs, newest last", Content::Json(many::<Job>))
     },
     Route {
         parameters: &[ID],
         statuses: &[200, 401, 404, 503],
-        ..get("/v1/jobs/{id}", "Show a job in full", Content::Json(one::<JobDetail>))
+        ..get("/v1/jobs/{id}", "Show all details of a job", Content::Json(one::<JobDetail>))
     },
     Route {
         parameters: &[ID],
         statuses: &[200, 401, 404, 503],
-        ..get("/v1/jobs/{id}/explain", "Say why a job is where it is", Content::Json(one::<Explanation>))
+        ..get(
+            "/v1/jobs/{id}/explain",
+            "Explain why a job is pending, and what would let it start",
+            Content::Json(one::<Explanation>),
+        )
     },
-    act("/v1/jobs/{id}/cancel", "End a job, whatever it is doing"),
-    act("/v1/jobs/{id}/pause", "Take back what a job holds and do not start it until it is resumed"),
-    act("/v1/jobs/{id}/resume", "Undo a pause"),
-    act_on_all("/v1/jobs/cancel", "End many jobs at once"),
+    act("/v1/jobs/{id}/cancel", "Cancel a job, pending or running"),
+    act(
+        "/v1/jobs/{id}/pause",
+        "Pause a job: stop it, free its devices, and do not start it until it is resumed",
+    ),
+    act("/v1/jobs/{id}/resume", "Resume a paused job"),
+    act_on_all("/v1/jobs/cancel", "Cancel many jobs at once"),
     act_on_all("/v1/jobs/pause", "Pause many jobs at once"),
-    act_on_all("/v1/jobs/resume", "Undo many pauses at once"),
+    act_on_all("/v1/jobs/resume", "Resume many jobs at once"),
     Route {
-        parameters: &[
-            ID,
-            number("timeout_ms", "answer after so long at the latest; 30,000 unless told otherwise"),
-        ],
+        parameters: &[ID, number("timeout_ms", "answer after this time at the latest; 30,000 by default")],
         statuses: &[200, 202, 400, 401, 404, 503],
         ..get(
             "/v1/jobs/{id}/wait",
@@ -210,23 +214,28 @@ pub const ALL: &[Route] = &[
             ID,
             number(
                 "from",
-                "skip so many bytes; only of one worker, chosen by task and rank where there are several",
+                "skip this many bytes; for one worker only, chosen with task and rank if there are several",
             ),
-            flag("follow", "stay until the job has ended"),
-            number("task", "which task of a bag or replica of a service"),
-            number("rank", "which worker"),
-            number("attempt", "which attempt; the last one unless told otherwise"),
+            flag("follow", "follow the output until the job has ended"),
+            number("task", "task of a bag, or replica of a service"),
+            number("rank", "rank of the worker"),
+            number("attempt", "attempt; the last one by default"),
             number("since", "attempts from this one on"),
-            number("tail", "how many of the last lines of each worker; all of them without it"),
-            flag("marks", "every piece as it was written, behind a line of JSON that says where it is from"),
+            number("tail", "number of lines from the end, per worker; all lines by default"),
+            flag("marks", "every piece as it was written, after a line of JSON that names its worker"),
         ],
         statuses: &[200, 400, 401, 404, 503],
-        ..get("/v1/jobs/{id}/logs", "Read what a job has written", Content::Text)
+        ..get("/v1/jobs/{id}/logs", "Read the output of a job", Content::Text)
     },
     get("/v1/nodes", "List nodes", Content::Json(many::<Node>)),
-    tend("/v1/nodes/{name}/drain", "Give a node no new work"),
-    tend("/v1/nodes/{name}/undrain", "Use a drained node again"),
-    get("/v1/world", "Ask the world how it is; may wait for it", Content::Json(one::<World>)),
+    tend("/v1/nodes/{name}/drain", "Drain a node: no new jobs start there"),
+    tend("/v1/nodes/{name}/undrain", "Undrain a node"),
+    tend("/v1/nodes/{name}/remove", "Remove a node that is lost for good; answers with the node as it was"),
+    get(
+        "/v1/world",
+        "Check the backend that runs jobs; may wait for its answer",
+        Content::Json(one::<World>),
+    ),
     get("/v1/devices", "List devices", Content::Json(many::<Device>)),
     get("/v1/queues", "List queues", Content::Json(many::<Queue>)),
     Route {
@@ -234,7 +243,7 @@ pub const ALL: &[Route] = &[
         parameters: &[NAME],
         body: Some(Content::Json(one::<QueueChange>)),
         statuses: &[200, 400, 401, 408, 413, 422, 503],
-        ..get("/v1/queues/{name}", "Make a queue, or change it", Content::Json(one::<Queue>))
+        ..get("/v1/queues/{name}", "Create a queue, or change it", Content::Json(one::<Queue>))
     },
     get("/v1/tenants", "List tenants", Content::Json(many::<Tenant>)),
     Route {
@@ -242,41 +251,38 @@ pub const ALL: &[Route] = &[
         parameters: &[NAME],
         body: Some(Content::Json(one::<TenantChange>)),
         statuses: &[200, 400, 401, 408, 413, 422, 503],
-        ..get("/v1/tenants/{name}", "Make a tenant, or change its quotas", Content::Json(one::<Tenant>))
+        ..get("/v1/tenants/{name}", "Create a tenant, or change its quotas", Content::Json(one::<Tenant>))
     },
     Route {
         parameters: &[
-            number("from", "the first position that is wanted; the latest events when absent"),
-            flag("follow", "stay and tell what happens"),
+            number("from", "first position to return; the latest events by default"),
+            flag("follow", "follow: stream new events"),
             text(
                 "seen",
                 "when the event before `from` happened; a stream is refused if that is another event now",
             ),
-            number(
-                "limit",
-                "at most so many; 100 of the latest, or 1,000 from a position, unless told otherwise",
-            ),
+            number("limit", "at most this many events; by default the latest 100, or 1,000 from a position"),
         ],
         statuses: &[200, 400, 401, 409, 503],
         ..get(
             "/v1/events",
-            "List what happened; a stream when text/event-stream is accepted",
+            "List events; a stream if text/event-stream is accepted",
             Content::Events(many::<EventLine>),
         )
     },
     Route {
-        parameters: &[flag("state_hash", "add the hash of the state; takes a pass over all jobs")],
+        parameters: &[flag("state_hash", "include the hash of the state; visits all jobs")],
         statuses: &[200, 400, 401, 503],
-        ..get("/v1/status", "Say how the server is", Content::Json(one::<Status>))
+        ..get("/v1/status", "Show the state of the server", Content::Json(one::<Status>))
     },
     Route {
         method: Method::Post,
         body: Some(Content::Json(one::<Shutdown>)),
         statuses: &[202, 400, 401, 408, 503],
-        ..get("/v1/shutdown", "Ask the server to go", Content::Json(one::<Status>))
+        ..get("/v1/shutdown", "Stop the server", Content::Json(one::<Status>))
     },
-    open("/metrics", "Figures for Prometheus", Content::Text),
-    open("/healthz", "Say whether the process is alive", Content::Text),
-    open("/readyz", "Say whether requests are taken", Content::Text),
+    open("/metrics", "Metrics for Prometheus", Content::Text),
+    open("/healthz", "Liveness: the process is alive", Content::Text),
+    open("/readyz", "Readiness: requests are accepted", Content::Text),
     open("/openapi.json", "This document", Content::Document),
 ];

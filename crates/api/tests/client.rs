@@ -106,7 +106,7 @@ fn what_goes_wrong_is_told_apart() {
         answer(
             422,
             "",
-            r#"{"error": "job a: there is no queue b; known queues are default", "rule": "unknown-name"}"#,
+            r#"{"error": "job a: unknown queue b; known queues: default", "rule": "unknown-name"}"#,
         ),
         answer(502, "", "<html>"),
         answer(200, "", "<html>"),

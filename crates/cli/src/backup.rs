@@ -16,9 +16,9 @@ Examples:
   consort backup /backup/consort-monday.db
   consort backup --data-dir /srv/consort today.db    also while no daemon runs
 
-The copy is one file. It holds every event that was acknowledged before the
-command began, what the jobs run, and the jobs that ended; not their output.
-The daemon goes on meanwhile. `consort restore` brings it back.";
+A backup is one file: every event acknowledged before the command started, what
+jobs run, and the jobs that ended; not their output. The daemon keeps running.
+`consort restore` restores it.";
 
 const RESTORE: &str = "\
 Examples:
@@ -27,16 +27,16 @@ Examples:
 
 The data directory must be empty or new. Jobs that had not ended at the last
 event of the backup are paused, because they may have ended since; `consort
-status` names them. Resume those that should run again, cancel the others.";
+status` lists them. Resume those that should run again, cancel the others.";
 
-/// Copy the journal of a daemon into a file, while it runs
+/// Back up the journal of a running daemon to a file
 #[derive(clap::Args)]
 #[command(after_help = BACKUP)]
 pub struct BackupArgs {
-    /// The file to write; it must not exist yet
+    /// File to write; must not exist yet
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// The data directory to copy [default: that of the server]
+    /// Data directory to back up [default: that of the server]
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
     /// Print JSON
@@ -46,14 +46,14 @@ pub struct BackupArgs {
     server: Server,
 }
 
-/// Fill an empty data directory from a backup
+/// Restore a backup into an empty data directory
 #[derive(clap::Args)]
 #[command(after_help = RESTORE)]
 pub struct RestoreArgs {
-    /// The file that `consort backup` wrote
+    /// File written by `consort backup`
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Where the journal goes [default: consort in the user's data directory]
+    /// Data directory to create [default: consort in the user's data directory]
     #[arg(long, value_name = "DIR", env = "CONSORT_DATA_DIR")]
     data_dir: Option<PathBuf>,
     /// Print JSON
@@ -93,8 +93,8 @@ pub fn back_up(args: &BackupArgs) -> Result<(), Failure> {
 pub fn restore(args: &RestoreArgs) -> Result<(), Failure> {
     let path = args.data_dir.clone().map_or_else(data_dir, Ok)?;
     if !args.file.exists() {
-        let what = format!("{}: there is no such file", args.file.display());
-        return Err(Failure::request(what, "give a file that `consort backup` wrote"));
+        let what = format!("{}: no such file", args.file.display());
+        return Err(Failure::request(what, "give a file written by `consort backup`"));
     }
     let folder = Folder::take(&path).map_err(outside)?;
     let progress = Progress::counting("events");

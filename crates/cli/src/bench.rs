@@ -1,4 +1,4 @@
-//! `consort bench`: public benchmarks beside what others measured on the same input.
+//! `consort bench`: public benchmarks, compared with published figures on the same input.
 
 mod live;
 mod outcome;
@@ -9,50 +9,52 @@ use crate::failure::Failure;
 use crate::numbers::{counted, thousands};
 use crate::screen::{Screen, print, print_json};
 use crate::{files, names};
+use consort_sched::Registry;
 use outcome::Outcome;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
-  consort bench                                        what there is
+  consort bench                                        list the benchmarks
   consort bench jct-philly --data DIR                  all public cases
   consort bench jct-philly --case half --policy fifo --policy srtf --json
   consort bench jct-philly --check                     exit 1 if a bar is missed
-  consort bench plan-scale --case 1000                 what a decision costs; needs no data
-  consort bench dag-list --case classic.fft_8          planners beside known answers
+  consort bench plan-scale --case 1000                 CPU time of a decision; needs no data
+  consort bench dag-list --case classic.fft_8          planners against known answers
   consort bench all --markdown docs/benchmarks.md      everything, as a page
-  consort bench live --case submit,life                the daemon itself, on this machine
+  consort bench live --case submit,life                the daemon on this machine
 
-The data is not part of Consort: name the folder with --data, or once and for
-all in CONSORT_BENCH_DATA.";
+The data is not part of Consort: name its folder with --data or in
+CONSORT_BENCH_DATA.";
 
-/// Run a public benchmark and put the result beside published figures
+/// Run a public benchmark and compare the result with published figures
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Which benchmark; without it, they are listed
+    /// Benchmark to run; without it, all are listed
     scenario: Option<String>,
-    /// Which of its cases, also several times [default: the public ones]
+    /// Case to run; repeat for more [default: the public ones]
     #[arg(long = "case", value_name = "C", value_delimiter = ',', requires = "scenario")]
     cases: Vec<String>,
-    /// Which policies, also several times [default: all it knows]
+    /// Policy to run; repeat for more. jct-philly, jct-itp and tiresias accept any that `consort policies` lists
+    /// [default: all with published results]
     #[arg(long = "policy", value_name = "P", value_delimiter = ',', requires = "scenario")]
     policies: Vec<String>,
-    /// Seeds, where chance matters, also several times [default: its own]
+    /// Seed, for benchmarks with random input; repeat for more [default: those of the benchmark]
     #[arg(long = "seed", value_name = "N", value_delimiter = ',', requires = "scenario",
         value_parser = crate::numbers::seed, allow_hyphen_values = true)]
     seeds: Vec<u64>,
-    /// The folder with the benchmark data
+    /// Folder with the benchmark data
     #[arg(long, value_name = "DIR", env = "CONSORT_BENCH_DATA", hide_env_values = true)]
     data: Option<PathBuf>,
-    /// Say which bars are missed, and exit 1 if one is
+    /// Check every row against its bar; exit 1 if one is missed
     #[arg(long, requires = "scenario")]
     check: bool,
-    /// Also write every job of every row into this file
+    /// Also write every job of every row to this CSV file
     #[arg(long, value_name = "FILE", requires = "scenario")]
     jobs_csv: Option<PathBuf>,
-    /// Also write a page with the tables into this file, in Markdown
+    /// Also write the tables to this Markdown file
     #[arg(long, value_name = "FILE", requires = "scenario")]
     markdown: Option<PathBuf>,
     /// Print JSON
@@ -93,30 +95,30 @@ impl Benchmark {
         }
     }
 
-    fn run(self, args: &Args) -> Result<Outcome, Failure> {
+    fn run(self, args: &Args, policies: &Registry) -> Result<Outcome, Failure> {
         for path in args.jobs_csv.iter().chain(&args.markdown) {
             files::folder_of(path)?;
         }
         match self {
-            Benchmark::Simulated(scenario) => simulated::run(args, scenario),
+            Benchmark::Simulated(scenario) => simulated::run(args, policies, scenario),
             Benchmark::Planned(scenario) => planned::run(args, scenario),
         }
     }
 }
 
 /// The command.
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &Args, policies: &Registry) -> Result<(), Failure> {
     let Some(name) = &args.scenario else { return list(args) };
     if name == live::NAME {
         return live::run(&args.cases, args.check, args.json);
     }
     if name == ALL {
-        return run_all(args);
+        return run_all(args, policies);
     }
     let benchmark = Benchmark::all().find(|benchmark| benchmark.name() == name).ok_or_else(|| {
         names::unknown("benchmark", name, Benchmark::all().map(Benchmark::name).chain([live::NAME]))
     })?;
-    let outcome = benchmark.run(args)?;
+    let outcome = benchmark.run(args, policies)?;
     if let (Some(path), Some(jobs)) = (&args.jobs_csv, &outcome.jobs) {
         files::replace(path, jobs)?;
     }
@@ -130,19 +132,20 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// Every benchmark, with its own cases and policies.
-fn run_all(args: &Args) -> Result<(), Failure> {
+fn run_all(args: &Args, policies: &Registry) -> Result<(), Failure> {
     if let Some(flag) =
         [("case", &args.cases), ("policy", &args.policies)].iter().find(|flag| !flag.1.is_empty())
     {
         return Err(Failure::request(
-            format_args!("--{} means something else in every benchmark", flag.0),
-            "name one benchmark with it",
+            format_args!("--{} cannot be used with all benchmarks: each has its own", flag.0),
+            "name one benchmark",
         ));
     }
     if args.jobs_csv.is_some() {
-        return Err(Failure::request("--jobs-csv is about one benchmark", "name one with it"));
+        return Err(Failure::request("--jobs-csv cannot be used with all benchmarks", "name one benchmark"));
     }
-    let outcomes = Benchmark::all().map(|benchmark| benchmark.run(args)).collect::<Result<Vec<_>, _>>()?;
+    let outcomes =
+        Benchmark::all().map(|benchmark| benchmark.run(args, policies)).collect::<Result<Vec<_>, _>>()?;
     write_page(args, &outcomes)?;
     match args.json {
         true => print_json(&outcomes)?,
@@ -160,8 +163,8 @@ fn write_page(args: &Args, outcomes: &[Outcome]) -> Result<(), Failure> {
     let name = args.scenario.as_deref().unwrap_or_default();
     let mut text = format!(
         "# Benchmarks\n\nWritten by `consort bench {name} --markdown {}`, version {}. Times are CPU time of one thread on the\n\
-         machine that ran it, reading of input not counted. A ratio is ours to the anchor's; what others published is in\n\
-         `anchor`. Rows over several seeds are means.\n",
+         machine that ran it, without reading of input. `anchor` is the published figure, `ratio` is ours divided by it. Rows\n\
+         over several seeds are means.\n",
         path.display(),
         env!("CARGO_PKG_VERSION")
     );
@@ -199,11 +202,11 @@ fn data(args: &Args) -> Result<&Path, Failure> {
     match &args.data {
         Some(folder) if folder.is_dir() => Ok(folder),
         Some(folder) => Err(Failure::request(
-            format_args!("{}: there is no such folder", folder.display()),
+            format_args!("{}: no such folder", folder.display()),
             "name the folder with the benchmark data",
         )),
         None => Err(Failure::request(
-            "benchmarks read public data that is not part of Consort",
+            "this benchmark needs public data that is not part of Consort",
             "name its folder with --data DIR or in CONSORT_BENCH_DATA",
         )),
     }
@@ -268,7 +271,7 @@ fn list(args: &Args) -> Result<(), Failure> {
     print(&text)
 }
 
-/// So many cases are named where there are many.
+/// How many cases are named if there are many.
 const SHOWN_CASES: usize = 10;
 
 // -- for people

@@ -1,8 +1,10 @@
 //! The circumstances of a simulated run: how long starts and stops take, what is allowed, what goes wrong.
 
+use crate::failure::Failure;
 use crate::names;
 use clap::Args;
-use consort_sched::stock::{self, Placing, Stock};
+use consort_sched::policy::{Entry, NotFound};
+use consort_sched::stock::{self, Placing};
 use consort_sim::run::Setup;
 use consort_sim::workload::{Cluster, Workload};
 use consort_sim::world::{Delays, Faults};
@@ -10,27 +12,28 @@ use consort_types::{Capabilities, Span};
 
 /// Options that `simulate` and `compare` share.
 #[derive(Args)]
-#[command(next_help_heading = "The simulated world")]
+#[command(next_help_heading = "Simulated world")]
 pub struct Circumstances {
-    /// Where jobs are put under policies whose name does not say so, as fifo/spread does; `consort policies` lists them
-    #[arg(long, value_name = "NAME", default_value = stock::PLACES[0].name, value_parser = place)]
-    place: &'static Placing,
-    /// Time from a decision to start a job until it runs, as in 30s
+    /// Placement for policies whose name has none (fifo/spread has one); `consort policies` lists them
+    /// [default: consolidated]
+    #[arg(long, value_name = "NAME", value_parser = place)]
+    place: Option<&'static Placing>,
+    /// Time from the decision to start a job until it runs, such as 30s
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = span, allow_hyphen_values = true)]
     start_delay: Span,
-    /// Time from a decision to stop a job until its devices are free
+    /// Time from the decision to stop a job until its devices are free
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = span, allow_hyphen_values = true)]
     stop_delay: Span,
-    /// Running jobs are left alone, whatever the policy would like
+    /// Never preempt running jobs, whatever the policy decides
     #[arg(long)]
     no_preemption: bool,
-    /// Share of starts that go wrong and are tried again, from 0 to 0.9
+    /// Share of starts that fail and are retried, from 0 to 0.9
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share, allow_hyphen_values = true)]
     failed_starts: f64,
-    /// Share of news that reaches the scheduler up to a minute late, from 0 to 0.9
+    /// Share of reports that reach the scheduler up to a minute late, from 0 to 0.9
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share, allow_hyphen_values = true)]
     late_news: f64,
-    /// Let the controller crash after every so many instants and recover from its journal; the outcome must not change
+    /// Crash the controller after every N instants and recover it from its journal; the outcome must not change
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     crash_every: Option<u64>,
 }
@@ -38,13 +41,13 @@ pub struct Circumstances {
 impl Circumstances {
     /// What is not as kind as it could be, in words.
     pub fn words(&self) -> String {
-        let mut words = vec![format!("placement {} unless a policy says otherwise", self.place.name)];
+        let mut words = vec![format!("placement {} unless a policy says otherwise", self.place().name)];
         let times = [(self.start_delay, "starts take"), (self.stop_delay, "stops take")];
         words.extend(
             times.iter().filter(|(span, _)| *span > Span::ZERO).map(|(span, what)| format!("{what} {span}")),
         );
         words.extend(self.no_preemption.then(|| "no preemption".to_string()));
-        let shares = [(self.failed_starts, "of starts go wrong"), (self.late_news, "of news is late")];
+        let shares = [(self.failed_starts, "of starts fail"), (self.late_news, "of reports are late")];
         let shares = shares.iter().filter(|(share, _)| *share > 0.0);
         words.extend(shares.map(|(share, what)| format!("{} {what}", crate::numbers::percent(*share))));
         words.extend(
@@ -53,9 +56,24 @@ impl Circumstances {
         words.join("; ")
     }
 
+    fn place(&self) -> &'static Placing {
+        self.place.unwrap_or(&stock::PLACES[0])
+    }
+
+    /// Refuses a placement that was asked for by name where the only policy takes none.
+    pub fn suits(&self, entry: &Entry) -> Result<(), Failure> {
+        match self.place {
+            Some(place) if !entry.takes_placement() => {
+                let (policy, place) = (entry.name.to_string(), place.name.to_string());
+                Err(Failure::request(NotFound::TakesNone { policy, place }, "leave out --place"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// A run under these circumstances.
-    pub fn setup(&self, cluster: &Cluster, workload: &Workload, stock: &Stock, seed: u64) -> Setup {
-        let policy = stock.placed(self.place).seeded(seed);
+    pub fn setup(&self, cluster: &Cluster, workload: &Workload, entry: &Entry, seed: u64) -> Setup {
+        let policy = entry.placed(self.place()).seeded(seed);
         let capabilities = Capabilities { preempts: !self.no_preemption, ..Capabilities::default() };
         let delays = Delays { start: self.start_delay, stop: self.stop_delay, ..Delays::default() };
         let faults = Faults {
@@ -74,7 +92,7 @@ impl Circumstances {
 fn place(name: &str) -> Result<&'static Placing, String> {
     let known: Vec<&str> = stock::PLACES.iter().map(|place| place.name).collect();
     let found = stock::PLACES.iter().find(|place| place.name == name);
-    found.ok_or_else(|| names::meant(name, &known, "the placements are"))
+    found.ok_or_else(|| names::meant(name, &known, "available:"))
 }
 
 fn span(text: &str) -> Result<Span, String> {

@@ -10,7 +10,7 @@ use crate::screen::{Screen, json, print, print_json};
 use crate::simulate::{Trial, stem};
 use crate::table::{Best, Table};
 use crate::{figures, files, inputs, lost, names, page, simulate};
-use consort_sched::stock::{self, Stock};
+use consort_sched::policy::{Entry, Registry};
 use consort_sim::workload::generate::{Recipe, demo_cluster, generate};
 use consort_sim::workload::{Cluster, Workload, limits};
 use serde::Serialize;
@@ -23,8 +23,8 @@ Examples:
   consort compare --cluster cluster.yaml
   consort compare --cluster cluster.yaml --workload jobs.yaml --report out
 
-The last one leaves a page with pictures at out/report.html: one file that
-needs no network.
+The last one writes a page with charts, out/report.html: one file that needs
+no network.
 
 Without --workload a workload is generated; without --cluster, for a cluster of
 24 nodes. `consort simulate --help` shows what these files look like.";
@@ -33,23 +33,23 @@ Without --workload a workload is generated; without --cluster, for a cluster of
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// What the cluster is made of (.yaml, or .csv, also .gz)
+    /// Cluster file (.yaml or .csv, also .gz)
     #[arg(long, value_name = "FILE")]
     cluster: Option<PathBuf>,
-    /// The jobs (.yaml or .csv, also .gz)
+    /// Workload: a list of jobs (.yaml or .csv, also .gz)
     #[arg(long, value_name = "FILE", requires = "cluster", conflicts_with = "jobs")]
     workload: Option<PathBuf>,
-    /// Who decides, with commas between names [default: all]
+    /// Policies to compare, separated by commas [default: all]
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     policy: Vec<String>,
-    /// Seed of the generated workload and of everything that is left to chance
+    /// Seed for the generated workload and everything random
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = crate::numbers::seed,
         allow_hyphen_values = true)]
     seed: u64,
-    /// How many jobs to generate [default: 1000]
+    /// Number of jobs to generate [default: 1000]
     #[arg(long, value_name = "N", value_parser = number_of_jobs, allow_hyphen_values = true)]
     jobs: Option<u32>,
-    /// Also write a page with pictures (report.html), report.md, report.json and jobs.csv into this folder
+    /// Also write a report to this folder: report.html with charts, report.md, report.json and jobs.csv
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
     /// Print JSON
@@ -74,8 +74,8 @@ struct Generated {
 }
 
 /// The command.
-pub fn run(args: &Args) -> Result<(), Failure> {
-    let stocks = chosen(&args.policy)?;
+pub fn run(args: &Args, policies: &Registry) -> Result<(), Failure> {
+    let entries = chosen(policies, &args.policy)?;
     let cluster = match &args.cluster {
         Some(path) => inputs::cluster(path)?,
         None => demo_cluster(),
@@ -98,14 +98,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut trials = vec![];
     {
         let progress = Progress::start();
-        for (index, stock) in stocks.iter().enumerate() {
-            progress.of(index + 1, stocks.len());
+        for (index, entry) in entries.iter().enumerate() {
+            progress.of(index + 1, entries.len());
             let with_course = args.report.is_some();
             let trial = Trial::run(
                 &args.circumstances,
                 &cluster,
                 &workload,
-                stock,
+                entry,
                 args.seed,
                 &progress,
                 with_course,
@@ -130,7 +130,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         files::replace(&folder.join("report.md"), text.as_bytes())?;
         files::replace(&folder.join("report.json"), (json(&comparison) + "\n").as_bytes())?;
         files::replace(&folder.join("jobs.csv"), &jobs.bytes())?;
-        let subject = subject(args, &case, &stocks);
+        let subject = subject(args, &case, &entries);
         let html = page::html(&subject, &cluster, &workload, &trials, table.sheet(), lost.clone());
         files::replace(&folder.join(page::FILE), html.as_bytes())?;
     }
@@ -148,18 +148,18 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// The policies in the order in which they were named, each once.
-fn chosen(wanted: &[String]) -> Result<Vec<Stock>, Failure> {
+fn chosen(policies: &Registry, wanted: &[String]) -> Result<Vec<Entry>, Failure> {
     if wanted.is_empty() {
-        return Ok(stock::ALL.to_vec());
+        return Ok(policies.entries().to_vec());
     }
-    let mut stocks: Vec<Stock> = vec![];
+    let mut entries: Vec<Entry> = vec![];
     for name in wanted {
-        let stock = names::policy(name.trim())?;
-        if !stocks.iter().any(|known| known.name == stock.name) {
-            stocks.push(stock);
+        let entry = names::policy(policies, name.trim())?;
+        if !entries.iter().any(|known| known.name == entry.name) {
+            entries.push(entry);
         }
     }
-    Ok(stocks)
+    Ok(entries)
 }
 
 fn number_of_jobs(text: &str) -> Result<u32, String> {
@@ -189,7 +189,7 @@ fn headline(args: &Args, cluster: &Cluster, workload: &Workload) -> String {
             let on = args.cluster.as_ref().map(|path| format!(" --cluster {}", path.display()));
             let number = workload.submissions.len();
             format!(
-                "{jobs}, generated, on {devices}.\nThe same again: consort compare{} --jobs {number} --seed {}",
+                "{jobs}, generated, on {devices}.\nTo repeat: consort compare{} --jobs {number} --seed {}",
                 on.unwrap_or_default(),
                 args.seed
             )
@@ -198,14 +198,14 @@ fn headline(args: &Args, cluster: &Cluster, workload: &Workload) -> String {
 }
 
 /// What the page is about.
-fn subject<'a>(args: &'a Args, case: &str, stocks: &[Stock]) -> page::Subject<'a> {
+fn subject<'a>(args: &'a Args, case: &str, entries: &[Entry]) -> page::Subject<'a> {
     let display = |path: &PathBuf| path.display().to_string();
     page::Subject {
-        title: match (&args.workload, stocks) {
+        title: match (&args.workload, entries) {
             (Some(_), [only]) => format!("{case} under {}", only.name),
             (None, [only]) => format!("A generated workload under {}", only.name),
-            (Some(_), _) => format!("{case} under {} policies", stocks.len()),
-            (None, _) => format!("A generated workload under {} policies", stocks.len()),
+            (Some(_), _) => format!("{case} under {} policies", entries.len()),
+            (None, _) => format!("A generated workload under {} policies", entries.len()),
         },
         cluster: args.cluster.as_ref().map_or("a demonstration cluster".into(), display),
         workload: args.workload.as_ref().map_or("generated".into(), display),
@@ -324,11 +324,11 @@ fn ending(args: &Args, screen: &Screen, table: &Table, trials: &[Trial]) -> Stri
             ("consort simulate --help", "what these files look like"),
         ],
         (Some(_), None) => [
-            ("consort compare ... --report DIR", "a page with pictures, and every job in files"),
+            ("consort compare ... --report DIR", "a page with charts, and the times of every job"),
             ("consort simulate ... --policy NAME", "one of them in detail"),
         ],
         (Some(_), Some(_)) => [
-            ("consort compare ... --start-delay 30s", "the same when starts take time"),
+            ("consort compare ... --start-delay 30s", "with starts that take time"),
             ("consort simulate ... --policy NAME", "one of them in detail"),
         ],
     };

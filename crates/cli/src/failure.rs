@@ -15,7 +15,7 @@ pub enum Failure {
     Outside(String),
     /// The job that was waited for ended with this status; what is to be said about it has been said.
     Status(u8),
-    /// Whoever read our output has seen enough (`| head`). Nothing is wrong.
+    /// The reader of our output closed it (`| head`). Nothing is wrong.
     ReaderLeft,
 }
 
@@ -31,16 +31,14 @@ impl Failure {
         use std::io::ErrorKind::*;
         let path = path.display();
         match error.kind() {
-            NotFound => Self::request(format_args!("{path}: there is no such file"), "check the path"),
+            NotFound => Self::request(format_args!("{path}: no such file"), "check the path"),
             IsADirectory => Self::request(format_args!("{path}: is a folder"), "name a file"),
-            NotADirectory => {
-                Self::request(format_args!("{path}: a part of this path is not a folder"), "check the path")
-            }
+            NotADirectory => Self::request(format_args!("{path}: not a folder"), "check the path"),
             PermissionDenied => Failure::Outside(format!(
                 "{path}: cannot be {doing}, permission denied; change its permissions or choose another place"
             )),
             StorageFull | QuotaExceeded => Failure::Outside(format!(
-                "{path}: cannot be {doing}, the disk is full; make room or choose another place"
+                "{path}: cannot be {doing}, the disk is full; free some space or choose another place"
             )),
             ReadOnlyFilesystem => Failure::Outside(format!(
                 "{path}: cannot be {doing}, the file system is read-only; choose another place"
@@ -67,7 +65,7 @@ impl Failure {
     }
 }
 
-/// A line on standard error. If even that cannot be written, there is nobody left to tell.
+/// A line on standard error. If even that cannot be written, it is dropped.
 pub fn note(line: &str) {
     let _ = writeln!(anstream::stderr(), "{}", one_line(line));
 }

@@ -22,7 +22,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
         return Err(Failure::request(format_args!("{}: is a folder", path.display()), "name a file"));
     }
     let Some(name) = target.file_name() else {
-        return Err(Failure::request(format_args!("{}: is not a file name", path.display()), "name a file"));
+        return Err(Failure::request(format_args!("{}: not a file name", path.display()), "name a file"));
     };
     let mut temporary = std::ffi::OsString::from(".");
     temporary.push(name);
@@ -65,7 +65,7 @@ pub fn folder_of(path: &Path) -> Result<(), Failure> {
             Err(Failure::request(format_args!("{}: is a folder", path.display()), "name a file"))
         }
         false => Err(Failure::request(
-            format_args!("{}: there is no folder {}", path.display(), folder.display()),
+            format_args!("{}: no such folder: {}", path.display(), folder.display()),
             "create it first",
         )),
     }

@@ -20,21 +20,18 @@ pub fn cluster(path: &Path) -> Result<Cluster, Failure> {
 pub fn workload(path: &Path, declared_in: &Path, cluster: &Cluster) -> Result<Workload, Failure> {
     readable_or_folder(path)?;
     let workload = workload::read_workload(path).map_err(malformed)?;
-    for told in &workload.notes {
-        note(&format!("consort: {}: {told}", path.display()));
+    for text in &workload.notes {
+        note(&format!("consort: {}: {text}", path.display()));
     }
     declared(path, declared_in, cluster, &workload)?;
     check(path, cluster, Some(&workload))?;
     if workload.submissions.is_empty() {
-        note(&format!(
-            "consort: {}: there is no job in this file, so there is nothing to measure",
-            path.display()
-        ));
+        note(&format!("consort: {}: the file has no jobs, so there is nothing to measure", path.display()));
     }
     Ok(workload)
 }
 
-/// Whoever declares tenants or queues means them to be all there are: a job that names another has a slip in it.
+/// Refuses jobs that name an undeclared tenant or queue if the cluster declares any: most likely the name is misspelled.
 fn declared(path: &Path, by: &Path, cluster: &Cluster, workload: &Workload) -> Result<(), Failure> {
     let tenants: Vec<&str> = cluster.tenants.iter().map(|tenant| tenant.name.as_str()).collect();
     let queues: Vec<&str> = cluster.queues.iter().map(|queue| queue.name.as_str()).collect();
@@ -44,11 +41,11 @@ fn declared(path: &Path, by: &Path, cluster: &Cluster, workload: &Workload) -> R
             if !known(name, all) {
                 return Err(Failure::request(
                     format_args!(
-                        "{}: job {label} names {what} {name}, which {} does not declare",
+                        "{}: job {label} uses {what} `{name}`, which {} does not declare",
                         path.display(),
                         by.display()
                     ),
-                    names::meant(name, all, "it declares"),
+                    names::meant(name, all, "declared:"),
                 ));
             }
         }
@@ -58,7 +55,7 @@ fn declared(path: &Path, by: &Path, cluster: &Cluster, workload: &Workload) -> R
 
 /// A file's content is not what it should be: the request was wrong.
 pub fn malformed(error: ReadError) -> Failure {
-    Failure::Request(match error.message.contains("expected") {
+    Failure::Request(match error.message.contains("expected") || error.message.contains("; ") {
         true => error.to_string(),
         false => format!("{error}; check the file"),
     })

@@ -41,47 +41,47 @@ use crate::failure::Failure;
 /// The commands of this folder.
 #[derive(clap::Subcommand)]
 pub enum Command {
-    /// Submit a job file or a batch script
+    /// Submit a job file, a batch script or a command, and return at once
     Submit(submit::Args),
-    /// Run a command on devices: submit it, show its output, end with its status
+    /// Run a command as a job: submit it, stream its output, exit with its status
     Run(run::Args),
     /// List jobs
     Jobs(jobs::Args),
-    /// Show a job in full
+    /// Show all details of a job
     Show(show::Args),
-    /// Say why a job is where it is
+    /// Explain why a job is pending, and what would let it start
     Explain(explain::Args),
-    /// Show what a job has written
+    /// Show the output of a job
     Logs(logs::Args),
     /// Wait until jobs have ended
     Wait(wait::Args),
-    /// End jobs, whatever they are doing
+    /// Cancel jobs, pending or running
     Cancel(act::Cancel),
-    /// Take back what jobs hold, and do not start them until they are resumed
+    /// Pause jobs: stop them, free their devices, and do not start them until they are resumed
     Pause(act::Pause),
-    /// Undo a pause
+    /// Resume paused jobs
     Resume(act::Resume),
-    /// List nodes, or give one no new work
+    /// List nodes; drain, undrain or remove one
     Nodes(nodes::Args),
     /// List devices
     Devices(devices::Args),
-    /// List queues, or change one
+    /// List queues, create or change one
     Queues(queues::Args),
-    /// List tenants, or change one
+    /// List tenants, create or change one
     Tenants(tenants::Args),
-    /// List what happened, or watch it happen
+    /// List events, or follow them
     Events(events::Args),
-    /// Watch devices and jobs
+    /// Watch devices and jobs, live
     Top(top::Args),
-    /// Say how the server is
+    /// Show the state of the server
     Status(status::Args),
-    /// Submit a batch script, as Slurm's command of this name
+    /// Submit a batch script, like Slurm's sbatch
     Sbatch(slurm::sbatch::Args),
-    /// List jobs, as Slurm's command of this name
+    /// List jobs, like Slurm's squeue
     Squeue(slurm::squeue::Args),
-    /// End jobs, as Slurm's command of this name
+    /// Cancel jobs, like Slurm's scancel
     Scancel(slurm::scancel::Args),
-    /// List queues and nodes, as Slurm's command of this name
+    /// List queues and nodes, like Slurm's sinfo
     Sinfo(slurm::sinfo::Args),
 }
 

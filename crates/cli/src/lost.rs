@@ -5,7 +5,7 @@ use crate::numbers::thousands;
 use consort_sim::run::Outcome;
 use consort_sim::workload::{Truth, Workload};
 
-/// So many refusals, and so many names, are listed.
+/// How many refusals, and how many names, are listed.
 const NAMED: usize = 5;
 
 /// The first refusals, one a line, each with its reason.
@@ -25,7 +25,7 @@ pub fn never_ended(outcome: &Outcome, workload: &Workload) -> Option<String> {
     let there = outcome.stuck_submissions.iter().filter_map(|&index| workload.submissions.get(index));
     let (services, waiting): (Vec<_>, Vec<_>) =
         there.partition(|submission| submission.truth.lengths.contains(&Truth::FOREVER));
-    let parts = [("services", services), ("waiting for ever", waiting)];
+    let parts = [("services", services), ("pending", waiting)];
     let parts = parts.into_iter().filter(|(_, jobs)| !jobs.is_empty()).map(|(what, jobs)| {
         let names: Vec<String> = jobs.iter().take(NAMED).map(|job| one_line(&job.label)).collect();
         let more = match jobs.len().saturating_sub(NAMED) {

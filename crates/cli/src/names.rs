@@ -1,33 +1,29 @@
 //! Names that people type: found, or refused with the nearest one and all there are.
 
 use crate::failure::Failure;
-use consort_sched::stock::{self, Stock};
+use consort_sched::policy::{Entry, NotFound, Registry};
+use consort_sched::stock;
 
-/// A stock policy by name, with or without a placement: `fifo`, `fifo/spread`.
-pub fn policy(name: &str) -> Result<Stock, Failure> {
-    stock::find(name).ok_or_else(|| match name.split_once('/') {
-        Some((order, place)) if stock::find(order).is_some() => {
-            unknown("placement", place, stock::PLACES.iter().map(|place| place.name))
+/// A policy by name, with or without a placement: `fifo`, `fifo/spread`.
+pub fn policy(policies: &Registry, name: &str) -> Result<Entry, Failure> {
+    policies.find(name).map_err(|why| match &why {
+        NotFound::Policy(name) => unknown("policy", name, policies.names()),
+        NotFound::Placement(name) => unknown("placement", name, stock::PLACES.iter().map(|place| place.name)),
+        NotFound::IsPlacement(name) => {
+            Failure::request(&why, format!("put it behind a policy, as in fifo/{name}"))
         }
-        _ => {
-            let name = name.split('/').next().unwrap_or(name);
-            if stock::PLACES.iter().any(|place| place.name == name) {
-                let remedy = format!("write it behind one, as in fifo/{name}");
-                return Failure::request(format_args!("`{name}` is a placement and no policy"), remedy);
-            }
-            unknown("policy", name, stock::ALL.iter().map(|stock| &*stock.name))
-        }
+        NotFound::TakesNone { policy, .. } => Failure::request(&why, format!("use {policy} alone")),
     })
 }
 
-/// Nothing of this kind is called so.
+/// An unknown name, with the nearest one and all there are.
 pub fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Failure {
     let known: Vec<&str> = known.into_iter().collect();
     let remedy = match known[..] {
-        [] => "there is none at all".into(),
-        _ => meant(name, &known, "the names are"),
+        [] => "none is available".into(),
+        _ => meant(name, &known, "available:"),
     };
-    Failure::request(format_args!("there is no {what} called `{name}`"), remedy)
+    Failure::request(format_args!("unknown {what} `{name}`"), remedy)
 }
 
 /// The name that was probably meant, if one is near, and all there are after `lead`.

@@ -14,20 +14,20 @@ mod sync;
 
 use crate::failure::Failure;
 
-/// Plans inside one job
+/// Plan inside one job: task graphs, pipelines, ranks, collectives, batches, synchronization
 #[derive(clap::Subcommand)]
 pub enum Command {
-    /// A task graph on unlike devices: which task runs where and when
+    /// Schedule a task graph on heterogeneous devices
     Dag(dag::Args),
-    /// A network cut into stages: partition, replication, schedule
+    /// Partition a network into pipeline stages: cuts, replication, schedule
     Pipeline(pipeline::Args),
-    /// The order of hosts and ranks that keeps rings on fast links
+    /// Order hosts and ranks so that rings use fast links
     Ranks(ranks::Args),
-    /// What collectives cost on a fabric, and which algorithm to choose
+    /// Predict the cost of collectives on a fabric and choose the algorithm
     Collective(collective::Args),
-    /// A global batch over unlike devices
+    /// Split a global batch over heterogeneous devices
     Split(split::Args),
-    /// How often to exchange gradients, and in what form
+    /// Choose how often and in what form to exchange gradients; find stragglers
     Sync(sync::Args),
 }
 

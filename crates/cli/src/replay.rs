@@ -15,15 +15,14 @@ Examples:
   consort replay ~/.local/share/consort
   consort replay --json /srv/consort | jq -r .state_hash
 
-The state is rebuilt by applying every event of the journal; no policy is asked.
-The hash equals the one that `consort status --json` shows of the daemon that
-wrote it, at the same position.";
+Rebuilds the state by applying every event of the journal, without running a
+policy. The hash equals the `state_hash` of the daemon at the same position.";
 
 /// Rebuild the state from a journal and print its hash
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The data directory of a daemon, running or not
+    /// Data directory of a daemon, running or not
     #[arg(value_name = "DATA_DIR")]
     data_dir: PathBuf,
     /// Print JSON

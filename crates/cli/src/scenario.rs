@@ -5,24 +5,25 @@ use crate::numbers::thousands;
 use crate::screen::{Screen, print};
 use crate::{files, inputs};
 use anstyle::AnsiColor;
-use consort_sim::scenario::{Played, play};
+use consort_sched::Registry;
+use consort_sim::scenario::{Played, play_under};
 use similar::{ChangeTag, TextDiff};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
-  consort scenario                        every story under scenarios/
+  consort scenario                        all scenarios under scenarios/
   consort scenario scenarios/quota.txt
-  consort scenario --bless scenarios      write what came out into the files
+  consort scenario --bless scenarios      write the actual outcome into the files
 
-In folders, the stories are the files that end in .txt, at any depth.";
+In folders, scenarios are the files that end in .txt, at any depth.";
 
-/// Play plain-text stories and compare their endings with what is expected
+/// Run plain-text scenarios and compare the outcome with what they expect
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Replace the expected endings by what came out, and list the files that changed
+    /// Write the actual outcome into the files as the expected one, and list the files that changed
     #[arg(long)]
     bless: bool,
     /// Files or folders
@@ -40,12 +41,12 @@ struct Counts {
 }
 
 /// The command.
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &Args, policies: &Registry) -> Result<(), Failure> {
     let screen = Screen::here();
     let mut counts = Counts::default();
     for path in stories(&args.paths)? {
         // One unreadable story does not keep the others from being played.
-        match story(args, &screen, &path, &mut counts) {
+        match story((args, policies), &screen, &path, &mut counts) {
             Err(Failure::Request(sentence)) => {
                 counts.unreadable += 1;
                 note(&format!("consort: {sentence}"));
@@ -65,19 +66,24 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     match counts {
         Counts { unreadable: 1.., .. } => Err(Failure::Request(String::new())),
         Counts { failed: 1.., .. } => Err(Failure::Failed(
-            "stories ended otherwise than expected; mend the cause, or --bless the new endings".into(),
+            "scenarios did not end as expected; fix the cause, or accept the new outcome with --bless".into(),
         )),
         _ => Ok(()),
     }
 }
 
-fn story(args: &Args, screen: &Screen, path: &Path, counts: &mut Counts) -> Result<(), Failure> {
+fn story(
+    (args, policies): (&Args, &Registry),
+    screen: &Screen,
+    path: &Path,
+    counts: &mut Counts,
+) -> Result<(), Failure> {
     let name = path.display().to_string();
     inputs::readable(path)?;
     let bytes = fs::read(path).map_err(|error| Failure::file(path, "read", &error))?;
     let text = String::from_utf8(bytes)
         .map_err(|_| Failure::request(format_args!("{name}: is not UTF-8"), "save it as UTF-8"))?;
-    let played = play(&name, &text).map_err(inputs::malformed)?;
+    let played = play_under(policies, &name, &text).map_err(inputs::malformed)?;
     let line = |colour: AnsiColor, verdict: &str| {
         format!("{}  {name}\n", screen.styled(colour.on_default().bold(), verdict))
     };
@@ -115,7 +121,7 @@ fn difference(screen: &Screen, played: &Played) -> String {
                 ChangeTag::Insert => {
                     format!(
                         "  {}\n",
-                        screen.styled(AnsiColor::Green.on_default(), &format!("came out + {line}"))
+                        screen.styled(AnsiColor::Green.on_default(), &format!("actual   + {line}"))
                     )
                 }
             };
@@ -130,8 +136,8 @@ fn stories(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     for path in paths {
         if !path.exists() {
             return Err(Failure::request(
-                format_args!("{}: there is no such file or folder", path.display()),
-                "name the stories to play",
+                format_args!("{}: no such file or folder", path.display()),
+                "name files or folders with scenarios",
             ));
         }
         if !path.is_dir() {
@@ -143,8 +149,8 @@ fn stories(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         collect(path, &mut stories)?;
         if stories.len() == before {
             return Err(Failure::request(
-                format_args!("{}: there is no story in this folder", path.display()),
-                "stories are files that end in .txt",
+                format_args!("{}: no scenario in this folder", path.display()),
+                "scenarios are files that end in .txt",
             ));
         }
     }

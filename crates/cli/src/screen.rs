@@ -36,7 +36,7 @@ impl Screen {
         Self { width: width.clamp(NARROWEST, WIDEST), colours, is_terminal }
     }
 
-    /// The same for a list: whole where nobody looks at it.
+    /// The same for a list: whole where it is not shown on a terminal.
     pub fn for_list() -> Self {
         let here = Self::here();
         match here.is_terminal || wished().is_some() {
@@ -66,7 +66,7 @@ impl Screen {
     }
 }
 
-/// The width that somebody asked for.
+/// The width that was asked for.
 fn wished() -> Option<usize> {
     std::env::var("COLUMNS").ok()?.parse().ok()
 }

@@ -8,7 +8,7 @@ use crate::progress::Progress;
 use crate::screen::{Screen, json, print, print_json};
 use crate::table::Table;
 use crate::{figures, files, inputs, lost, names, page};
-use consort_sched::stock::{self, Stock};
+use consort_sched::policy::{Entry, Registry};
 use consort_sim::course::Course;
 use consort_sim::report::Report;
 use consort_sim::run::{self, Outcome};
@@ -24,9 +24,9 @@ Examples:
   consort simulate --cluster cluster.yaml --workload jobs.yaml --policy las \\
       --start-delay 20s --failed-starts 0.05 --seed 7 --report out
 
-The last one leaves a page with pictures at out/report.html: completion times,
-devices in use, who waited, shares of the tenants and, for a small run, who was
-where. It is one file that needs no network.
+The last one writes a page with charts, out/report.html: completion times,
+devices in use, pending jobs, shares of tenants and, for a small run, which job
+ran where. It is one file that needs no network.
 
 cluster.yaml:
   nodes:
@@ -45,20 +45,20 @@ state hash is there to compare.";
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// What the cluster is made of (.yaml, or .csv, also .gz)
+    /// Cluster file (.yaml or .csv, also .gz)
     #[arg(long, value_name = "FILE")]
     cluster: PathBuf,
-    /// The jobs (.yaml or .csv, also .gz)
+    /// Workload: a list of jobs (.yaml or .csv, also .gz)
     #[arg(long, value_name = "FILE")]
     workload: PathBuf,
-    /// Who decides; `consort policies` lists them
-    #[arg(long, value_name = "NAME", default_value = &*stock::standard().name)]
-    policy: String,
-    /// Seed of everything that is left to chance
+    /// Scheduling policy; `consort policies` lists them and shows which is the default
+    #[arg(long, value_name = "NAME")]
+    policy: Option<String>,
+    /// Seed for everything random
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = crate::numbers::seed,
         allow_hyphen_values = true)]
     seed: u64,
-    /// Also write a page with pictures (report.html), report.md, report.json and jobs.csv into this folder
+    /// Also write a report to this folder: report.html with charts, report.md, report.json and jobs.csv
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
     /// Print JSON
@@ -69,8 +69,12 @@ pub struct Args {
 }
 
 /// The command.
-pub fn run(args: &Args) -> Result<(), Failure> {
-    let stock = names::policy(&args.policy)?;
+pub fn run(args: &Args, policies: &Registry) -> Result<(), Failure> {
+    let entry = match &args.policy {
+        Some(name) => names::policy(policies, name)?,
+        None => policies.standard().clone(),
+    };
+    args.circumstances.suits(&entry)?;
     let cluster = inputs::cluster(&args.cluster)?;
     let workload = inputs::workload(&args.workload, &args.cluster, &cluster)?;
     if let Some(folder) = &args.report {
@@ -79,20 +83,20 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let trial = {
         let progress = Progress::start();
         let with_course = args.report.is_some();
-        Trial::run(&args.circumstances, &cluster, &workload, &stock, args.seed, &progress, with_course)?
+        Trial::run(&args.circumstances, &cluster, &workload, &entry, args.seed, &progress, with_course)?
     };
     let figures = figures::Run::of(&trial.report);
-    let summary = summary(&trial, &stock, cluster.devices(), &workload);
+    let summary = summary(&trial, &entry, cluster.devices(), &workload);
     if let Some(folder) = &args.report {
         let mut jobs = JobsCsv::new();
         trial.list_jobs(&stem(&args.workload), &workload, &mut jobs);
-        let title = format!("# {} under {}\n\n", stem(&args.workload), stock.name);
+        let title = format!("# {} under {}\n\n", stem(&args.workload), entry.name);
         let text = title + &Table::pairs(["figure", "value"], usize::MAX, &summary).markdown();
         files::replace(&folder.join("report.md"), text.as_bytes())?;
         files::replace(&folder.join("report.json"), (json(&figures) + "\n").as_bytes())?;
         files::replace(&folder.join("jobs.csv"), &jobs.bytes())?;
         let subject = page::Subject {
-            title: format!("{} under {}", stem(&args.workload), stock.name),
+            title: format!("{} under {}", stem(&args.workload), entry.name),
             cluster: args.cluster.display().to_string(),
             workload: args.workload.display().to_string(),
             seed: args.seed,
@@ -107,7 +111,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         trial.note_refusals(); // otherwise the summary has them
     }
     if trial.stuck() > 0 {
-        note_stuck(trial.stuck(), &stock.name);
+        note_stuck(trial.stuck(), &entry.name);
     }
     let screen = Screen::here();
     match args.json {
@@ -143,23 +147,23 @@ impl Trial {
         circumstances: &Circumstances,
         cluster: &Cluster,
         workload: &Workload,
-        stock: &Stock,
+        entry: &Entry,
         seed: u64,
         progress: &Progress,
         with_course: bool,
     ) -> Result<Self, Failure> {
-        let setup = circumstances.setup(cluster, workload, stock, seed);
+        let setup = circumstances.setup(cluster, workload, entry, seed);
         let jobs = workload.submissions.len() as u64;
-        progress.at(&stock.name, 0, jobs);
-        let mut tell = |done| progress.at(&stock.name, done, jobs);
+        progress.at(&entry.name, 0, jobs);
+        let mut tell = |done| progress.at(&entry.name, done, jobs);
         let played = match with_course {
             true => run::run_with_course(setup, &mut tell).map(|(outcome, course)| (outcome, Some(course))),
             false => run::run(setup, &mut tell).map(|outcome| (outcome, None)),
         };
         let (outcome, course) = played
-            .map_err(|broken| Failure::Failed(format!("the run under {} broke: {broken}", stock.name)))?;
+            .map_err(|broken| Failure::Failed(format!("the run under {} failed: {broken}", entry.name)))?;
         let runs = [(cluster.devices(), outcome)];
-        let report = Report::of(&stock.name, seed, &runs);
+        let report = Report::of(&entry.name, seed, &runs);
         let [(_, outcome)] = runs;
         Ok(Self { report, outcome, course })
     }
@@ -209,18 +213,18 @@ impl Trial {
     }
 }
 
-/// Says on standard error how many jobs never ended under whom.
-pub fn note_stuck(number: u64, whom: &str) {
+/// Says on standard error how many jobs never ended under a policy.
+pub fn note_stuck(number: u64, policy: &str) {
     let were = if number == 1 { "job was" } else { "jobs were" };
     note(&format!(
-        "consort: {} {were} still there when nothing more could happen under {whom}: services, or work that waits \
-         for ever; averages leave them out",
+        "consort: {} {were} left at the end under {policy}: services, or jobs that can never start; averages leave \
+         them out",
         thousands(number)
     ));
 }
 
 /// The figures in words, one a line.
-fn summary(trial: &Trial, stock: &Stock, devices: u64, workload: &Workload) -> Vec<(&'static str, String)> {
+fn summary(trial: &Trial, entry: &Entry, devices: u64, workload: &Workload) -> Vec<(&'static str, String)> {
     let report = &trial.report;
     let spread = |parts: &[(&str, f64)]| {
         if report.over_jobs(0.0).is_none() {
@@ -234,7 +238,7 @@ fn summary(trial: &Trial, stock: &Stock, devices: u64, workload: &Workload) -> V
     for (number, what) in lost.into_iter().filter(|(number, _)| *number > 0) {
         jobs += &format!(", {} {what}", thousands(number));
     }
-    let mut lines = vec![("policy", format!("{}: {}", stock.name, stock.about)), ("jobs", jobs)];
+    let mut lines = vec![("policy", format!("{}: {}", entry.name, entry.about)), ("jobs", jobs)];
     lines.extend(lost::refusals(&trial.outcome));
     lines.extend(lost::never_ended(&trial.outcome, workload).map(|names| ("never ended", names)));
     lines.extend([

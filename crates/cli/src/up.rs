@@ -3,12 +3,14 @@
 use crate::failure::{Failure, note};
 use crate::{names, screen};
 use anstyle::Style;
+use consort_agent::containers::{Choice, Runtime};
 use consort_agent::launch::ShimProgram;
 use consort_api::client;
 use consort_api::shapes::Workers;
 use consort_daemon::Fault;
 use consort_daemon::serve::local::{self, Local};
 use consort_daemon::serve::{Host, Options, Ready};
+use consort_sched::Registry;
 use std::io::{BufRead, IsTerminal, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -19,14 +21,14 @@ Examples:
   consort up                                  this machine becomes a small cluster
   consort run --devices 1 -- python train.py  then, in another terminal
   consort up --data-dir /srv/consort --listen 127.0.0.1:7500
-  consort up --on-exit stop                   Ctrl-C ends the work too
+  consort up --on-exit stop                   Ctrl-C stops the jobs too
 
 The data directory holds the journal, the logs and everything else that must
-survive. Work goes on while the daemon is down, and is found again when it is
-back. Log messages go to standard error, as JSON when that is not a terminal;
-CONSORT_LOG=debug says more.";
+survive. Jobs keep running while the daemon is down, and the next daemon finds
+them again. Log messages go to standard error, as JSON if that is not a
+terminal; CONSORT_LOG=debug logs more.";
 
-/// Make this machine a small cluster: find its devices, keep a journal, take and run jobs
+/// Make this machine a small cluster: find its devices, keep a journal, accept and run jobs
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -37,55 +39,71 @@ pub struct Args {
 /// What every daemon may be told.
 #[derive(clap::Args, Clone, Default)]
 pub struct Daemon {
-    /// Where the journal is kept [default: consort in the user's data directory]
+    /// Directory of the journal and logs [default: consort in the user's data directory]
     #[arg(long, value_name = "DIR", env = "CONSORT_DATA_DIR")]
     pub data_dir: Option<PathBuf>,
-    /// Where to listen: a loopback address; port 0 takes a free one [default: 127.0.0.1:7467]
+    /// Loopback address to listen on; port 0 takes a free port [default: 127.0.0.1:7467]
     #[arg(long, value_name = "ADDR:PORT")]
     pub listen: Option<SocketAddr>,
-    /// Who decides; `consort policies` lists them
+    /// Scheduling policy; `consort policies` lists them
     #[arg(long, value_name = "NAME")]
     pub policy: Option<String>,
-    /// A file that declares further devices [default: devices.yaml in the data directory, if it is there]
+    /// File that declares further devices and describes kinds of device; on Slurm only the latter [default: devices.yaml in the
+    /// data directory, if it exists]
     #[arg(long, value_name = "FILE")]
     pub devices: Option<PathBuf>,
-    /// Start although acknowledged events are lost; the damaged files are kept, and every job that had not ended at the
+    /// Container runtime for jobs with an image; any takes the first that works [default: any]
+    #[arg(long, value_name = "RUNTIME", value_parser = containers)]
+    pub containers: Option<Choice>,
+    /// Start even though acknowledged events are lost; damaged files are kept, and every job that had not ended at the
     /// last event that survived is paused, because it may have ended since
     #[arg(long)]
     pub accept_loss: bool,
-    /// What becomes of running work when this process is interrupted; told to go by another program, it is kept unless
-    /// this says stop [default: ask]
+    /// What to do with running jobs on Ctrl-C [default: ask]. On SIGTERM they keep running, unless this is stop
     #[arg(long, value_name = "WHAT", value_parser = ["ask", "keep", "stop"])]
     pub on_exit: Option<String>,
 }
 
-/// Where a daemon listens when nobody says.
+/// A container runtime by name.
+pub fn containers(text: &str) -> Result<Choice, String> {
+    match text {
+        "any" => Ok(Choice::Any),
+        "none" => Ok(Choice::Off),
+        name => Runtime::named(name)
+            .map(Choice::Only)
+            .ok_or_else(|| "expected any, podman, docker or none".into()),
+    }
+}
+
+/// Where a daemon listens by default.
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 7467);
 
 /// `consort up`.
-pub fn run(args: &Args) -> Result<(), Failure> {
-    start(&args.daemon)
+pub fn run(args: &Args, policies: &Registry) -> Result<(), Failure> {
+    start(&args.daemon, policies)
 }
 
 /// Runs the daemon of this machine.
-pub fn start(daemon: &Daemon) -> Result<(), Failure> {
-    let (options, host) = daemon.begin(data_dir)?;
+pub fn start(daemon: &Daemon, policies: &Registry) -> Result<(), Failure> {
+    let (options, host) = daemon.begin(policies, data_dir)?;
     // Not by its path: somebody may install another version there while this one runs.
     let shim = ShimProgram { program: "/proc/self/exe".into(), arguments: vec!["shim".into()], forks: true };
     let nvidia_library = std::env::var_os("CONSORT_NVIDIA_LIBRARY").map(PathBuf::from);
-    let local = Local { shim, devices: daemon.devices.clone(), nvidia_library };
+    let containers = daemon.containers.unwrap_or_default();
+    let local = Local { shim, devices: daemon.devices.clone(), nvidia_library, containers };
     local::up(&options, local, host).map_err(outside)
 }
 
 impl Daemon {
-    /// What every daemon begins with. `data_dir` says where its journal is when nobody else does.
+    /// What every daemon begins with. `data_dir` says where its journal is by default.
     pub fn begin(
         &self,
+        policies: &Registry,
         data_dir: impl FnOnce() -> Result<PathBuf, Failure>,
     ) -> Result<(Options, Arc<dyn Host>), Failure> {
         let policy = match &self.policy {
-            Some(name) => names::policy(name)?,
-            None => consort_sched::stock::standard().clone(),
+            Some(name) => names::policy(policies, name)?,
+            None => policies.standard().clone(),
         };
         let data_dir = self.data_dir.clone().map_or_else(data_dir, Ok)?;
         log_to_stderr();
@@ -111,7 +129,7 @@ pub fn outside(fault: Fault) -> Failure {
     }
 }
 
-/// Where the journal is unless somebody says otherwise.
+/// Where the journal is by default.
 pub fn data_dir() -> Result<PathBuf, Failure> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = set("XDG_DATA_HOME").or_else(|| set("HOME").map(|home| home.join(".local/share")));
@@ -119,7 +137,7 @@ pub fn data_dir() -> Result<PathBuf, Failure> {
 }
 
 fn no_home() -> Failure {
-    Failure::request("there is no home directory", "set HOME, or XDG_CONFIG_HOME and XDG_DATA_HOME")
+    Failure::request("no home directory", "set HOME, or XDG_CONFIG_HOME and XDG_DATA_HOME")
 }
 
 fn log_to_stderr() {
@@ -149,13 +167,14 @@ impl Host for Terminal {
             format!("{} with {devices}\n", screen.bold(&format!("Consort is up at {}", ready.url)));
         text += &format!("  journal  {}\n  token    {}\n", ready.data_dir.display(), ready.token.display());
         if ready.living > 0 {
-            text += &format!("  jobs     {} from before\n", ready.living);
+            text += &format!("  jobs     {} pending or running\n", ready.living);
         }
         text += "\nIn another terminal:\n";
-        text += "  consort run --devices 1 -- hostname     run something and watch it\n";
-        text += "  consort submit job.yaml                 or leave it to run\n";
-        text += "  consort top                             look at it all\n";
-        text += &screen.styled(Style::new().dimmed(), "\nCtrl-C ends this; running work may go on.\n");
+        text += "  consort run --devices 1 -- hostname     run a command and see its output\n";
+        text += "  consort submit job.yaml                 submit a job file\n";
+        text += "  consort top                             watch devices and jobs\n";
+        text += &screen
+            .styled(Style::new().dimmed(), "\nCtrl-C stops the daemon; running jobs can keep running.\n");
         let _ = screen::print(&text);
         let is_terminal = std::io::stderr().is_terminal();
         for told in &ready.notes {
@@ -178,13 +197,13 @@ impl Host for Terminal {
         loop {
             let _ = write!(
                 anstream::stderr(),
-                "\n{running} {jobs}. [k]eep running without me, [s]top {it} (to begin again next time), or [g]o on? "
+                "\n{running} {jobs}. [k]eep {it} running, [s]top {it} (restarted by the next daemon), or [g]o on? "
             );
             let mut line = String::new();
             let read = std::io::stdin().lock().read_line(&mut line);
             match line.trim() {
                 "k" | "keep" => {
-                    note("the work goes on; `consort up` finds it again");
+                    note("jobs keep running; the next `consort up` finds them");
                     return Some(Workers::Keep);
                 }
                 "s" | "stop" => return Some(Workers::Stop),

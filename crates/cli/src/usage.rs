@@ -22,23 +22,23 @@ fn subject(error: &clap::Error) -> String {
     let [arg, value] = [ContextKind::InvalidArg, ContextKind::InvalidValue].map(|kind| text(error, kind));
     match (error.kind(), arg, value) {
         (ErrorKind::InvalidValue, Some(arg), Some(value)) if value.is_empty() => {
-            format!("{arg} has no value")
+            format!("{arg} needs a value")
         }
         (ErrorKind::InvalidValue | ErrorKind::ValueValidation, Some(arg), Some(value)) => {
-            format!("`{value}` is no value for {arg}")
+            format!("invalid value `{value}` for {arg}")
         }
-        (ErrorKind::UnknownArgument, Some(arg), _) => format!("`{arg}` means nothing here"),
+        (ErrorKind::UnknownArgument, Some(arg), _) => format!("unexpected argument `{arg}`"),
         (ErrorKind::MissingRequiredArgument, Some(arg), _) => {
-            format!("{arg} {} missing", if arg.contains(", ") { "are" } else { "is" })
+            format!("missing required argument{} {arg}", if arg.contains(", ") { "s" } else { "" })
         }
         (ErrorKind::ArgumentConflict, Some(arg), _) => match text(error, ContextKind::PriorArg) {
-            Some(prior) if prior == arg => format!("{arg} is given twice"),
-            Some(prior) => format!("{arg} and {prior} exclude each other"),
-            None => format!("{arg} excludes another option"),
+            Some(prior) if prior == arg => format!("{arg} cannot be given twice"),
+            Some(prior) => format!("{arg} cannot be used with {prior}"),
+            None => format!("{arg} conflicts with another option"),
         },
         (ErrorKind::InvalidSubcommand, ..) => {
             let name = text(error, ContextKind::InvalidSubcommand).unwrap_or_default();
-            format!("there is no command called `{name}`")
+            format!("unknown command `{name}`")
         }
         _ => {
             let whole = error.render().to_string();
@@ -62,7 +62,7 @@ fn remedy(error: &clap::Error) -> String {
         _ if error.kind() == ErrorKind::InvalidSubcommand => {
             let command = crate::Cli::command();
             let names: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
-            format!("the commands are {}", names.join(", "))
+            format!("expected one of {}", names.join(", "))
         }
         _ => format!("see {}", help()),
     }

@@ -33,12 +33,12 @@ impl Fault {
             ErrorKind::NotFound | ErrorKind::AlreadyExists | ErrorKind::NotADirectory => {
                 "check the path, or choose another place"
             }
-            _ => "look at the disk it is on",
+            _ => "check the disk it is on",
         };
         let is_request =
             matches!(error.kind(), ErrorKind::NotFound | ErrorKind::AlreadyExists | ErrorKind::NotADirectory);
         let what = match error.kind() {
-            ErrorKind::NotFound => format!("{}: there is no such place", path.display()),
+            ErrorKind::NotFound => format!("{}: no such file or folder", path.display()),
             ErrorKind::AlreadyExists | ErrorKind::NotADirectory => {
                 format!("{}: is not a folder", path.display())
             }
@@ -70,6 +70,6 @@ impl From<consort_agent::owned::Refused> for Fault {
 
 impl From<rusqlite::Error> for Fault {
     fn from(error: rusqlite::Error) -> Self {
-        Fault::new(format!("the journal: {error}"), "look at the disk it is on")
+        Fault::new(format!("the journal: {error}"), "check the disk it is on")
     }
 }

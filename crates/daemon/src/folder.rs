@@ -32,7 +32,7 @@ impl Folder {
             let who = if who.is_empty() { "another consort".to_string() } else { format!("consort {who}") };
             return Err(Fault::new(
                 format!("{} is in use by {who}", path.display()),
-                "use that one, end it first, or give another --data-dir",
+                "use that one, stop it first, or give another --data-dir",
             ));
         }
         Ok(Self { path, lock })
@@ -73,7 +73,7 @@ fn require_contents(folder: &Path) -> Result<(), Fault> {
             let (theirs, ours) = (owned::user(uid), owned::user(own));
             return Err(Fault::new(
                 format!("{} belongs to {theirs}, and this is {ours}", entry.path().display()),
-                "check who put it there, then remove it, or give another --data-dir",
+                "check where it comes from, then remove it, or give another --data-dir",
             ));
         }
     }
@@ -119,6 +119,7 @@ pub fn token(path: &Path) -> Result<String, Fault> {
 /// Sixty-four hexadecimal digits that nobody can guess.
 pub fn dice() -> Result<String, Fault> {
     let mut dice = [0; 32];
-    getrandom::fill(&mut dice).map_err(|error| Fault::new(format!("no randomness: {error}"), "try again"))?;
+    getrandom::fill(&mut dice)
+        .map_err(|error| Fault::new(format!("cannot read random numbers: {error}"), "try again"))?;
     Ok(dice.iter().map(|byte| format!("{byte:02x}")).collect())
 }

@@ -36,11 +36,13 @@ use crate::feed::Feed;
 use crate::journal::Shelf;
 use crate::mail::{self, Accepted, Letter, Mailbox};
 use crate::meters::Meters;
-use crate::replica::Replica;
+use crate::replica::{Replica, Shared};
+use crate::rows::{self, Figures, Wanted};
 use crate::site::Site;
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::routing::{get, post, put};
+use bytes::Bytes;
 use consort_api::shapes::Workers;
 use consort_sched::Reading;
 use consort_types::{Actor, AllocationId, Input, Time, Work};
@@ -56,6 +58,10 @@ pub struct Desk {
     pub mailbox: Mailbox,
     /// The state, for reading.
     pub replica: Replica,
+    /// Questions that many ask at once.
+    pub lists: Shared<(Wanted, usize), (Bytes, bool)>,
+    /// The same.
+    pub figures: Shared<(), Figures>,
     /// What happened.
     pub feed: Arc<Feed>,
     /// What is counted.
@@ -103,6 +109,22 @@ impl Desk {
         let look = Box::new(move |reading: &Reading<'_>, now: Time| drop(sender.send(look(reading, now))));
         self.replica.look(look).map_err(|_| Trouble::busy())?;
         receiver.await.map_err(|_| Trouble::busy())
+    }
+
+    /// The same for a question that others may be asking too: equal keys must mean equal questions.
+    async fn look_together<K: Clone + Ord + Send + 'static, T: Clone + Send + 'static>(
+        &self,
+        shared: &Shared<K, T>,
+        key: K,
+        look: impl FnOnce(&Reading<'_>, Time) -> T + Send + 'static,
+    ) -> Result<T, Trouble> {
+        let answer = shared.ask(&self.replica, key, look).map_err(|_| Trouble::busy())?;
+        answer.await.map_err(|_| Trouble::busy())
+    }
+
+    /// What the status says of the state.
+    async fn figures(&self) -> Result<Figures, Trouble> {
+        self.look_together(&self.figures, (), |reading, _| rows::figures(reading)).await
     }
 
     /// Waits until the loop has taken a turn.
@@ -174,6 +196,7 @@ pub fn router(desk: Arc<Desk>) -> Router {
         .route("/v1/nodes", get(cluster::nodes))
         .route("/v1/nodes/{name}/drain", post(cluster::drain))
         .route("/v1/nodes/{name}/undrain", post(cluster::undrain))
+        .route("/v1/nodes/{name}/remove", post(cluster::remove))
         .route("/v1/world", get(server::world))
         .route("/v1/devices", get(cluster::devices))
         .route("/v1/queues", get(cluster::queues))

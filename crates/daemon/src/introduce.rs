@@ -29,10 +29,7 @@ impl<'a> Introduction<'a> {
     /// Says something.
     pub fn say(&mut self, input: Input) -> Result<(), Fault> {
         let event = self.scheduler.accept(self.clock.now(), input).map_err(|refusal| {
-            Fault::new(
-                format!("this machine does not go with what the journal knows: {}", refusal.subject),
-                refusal.remedy,
-            )
+            Fault::new(format!("this machine contradicts the journal: {}", refusal.subject), refusal.remedy)
         })?;
         self.scheduler.apply(&event);
         self.batch.ended.extend(self.scheduler.take_ended());
@@ -40,7 +37,8 @@ impl<'a> Introduction<'a> {
         Ok(())
     }
 
-    /// The topology, while there is no node yet.
+    /// The topology, and the numbers that decide what events mean, while there is no node yet. Written out in every new
+    /// journal, so that a later version with other defaults reads it as it was meant.
     pub fn settings(&mut self, settings: Settings) -> Result<(), Fault> {
         match self.scheduler.view().nodes().next().is_none() && *self.scheduler.view().settings() != settings
         {
@@ -87,7 +85,7 @@ impl<'a> Introduction<'a> {
             Ok(()) => Ok(()),
             Err(NotCommitted::Broken(fault)) => Err(fault),
             Err(NotCommitted::Full) => {
-                Err(Fault::new("there is no room for the journal", "free some space, then start again"))
+                Err(Fault::new("the disk of the journal is full", "free some space, then start again"))
             }
         }
     }

@@ -63,7 +63,7 @@ pub struct Submission {
 pub enum NotCommitted {
     /// There is no room. Nothing of the batch is there; it may be tried again.
     Full,
-    /// Anything else. Whoever goes on might lie.
+    /// Anything else: going on could acknowledge what is not on disk.
     Broken(Fault),
 }
 
@@ -84,6 +84,23 @@ pub struct Recovered {
     pub replayed: u64,
     /// What somebody should know.
     pub notes: Vec<String>,
+    /// Whether there is a snapshot that this version of the program wrote.
+    pub has_snapshot: bool,
+}
+
+impl Recovered {
+    /// Writes a snapshot before anything else is written, unless there is one of this version: from then on an older
+    /// program refuses the directory instead of misreading what this one adds. Without room for it the daemon goes on, since
+    /// running work matters more, and says so.
+    pub fn renew_snapshot(&mut self, folder: &Path) {
+        if !self.has_snapshot
+            && let Err(fault) = snapshot::write(folder, &self.scheduler.save())
+        {
+            self.notes.push(format!(
+                "no snapshot was written, so older versions do not refuse this directory: {fault}"
+            ));
+        }
+    }
 }
 
 /// The name of the file.
@@ -132,7 +149,8 @@ impl Journal {
     ) -> Result<(Journal, Recovered), Fault> {
         let path = folder.join(FILE);
         let kept = reading.kept();
-        let recover::Reading { connection, mut scheduler, replayed, mut notes, torn, .. } = reading;
+        let recover::Reading { connection, mut scheduler, replayed, mut notes, torn, has_snapshot, .. } =
+            reading;
         // A journal never exists without the mark: a crash before the first commit must not look like a loss.
         let begun = match loss {
             None => Some(Acknowledged::begin(folder, kept)?),
@@ -160,7 +178,7 @@ impl Journal {
         // After the pauses are on disk: a crash before this point is refused once more, and nothing runs.
         let acknowledged = begun.map_or_else(|| Acknowledged::begin(folder, last), Ok)?;
         let journal = Journal { connection, folder: folder.into(), last, acknowledged };
-        Ok((journal, Recovered { scheduler, replayed, notes }))
+        Ok((journal, Recovered { scheduler, replayed, notes, has_snapshot }))
     }
 
     /// The position of the last event on disk.
@@ -224,6 +242,9 @@ pub fn replay(
     capabilities: Capabilities,
     seen: &mut dyn FnMut(u64, u64, &Event),
 ) -> Result<Scheduler, Fault> {
+    if let snapshot::Found::Newer(layout) = snapshot::read(folder) {
+        return Err(snapshot::newer(folder, layout));
+    }
     let shelf = Shelf::open(&folder.join(FILE))?;
     let last = shelf.last()?;
     let mut scheduler = Scheduler::new(policy, capabilities);
@@ -236,7 +257,7 @@ pub fn replay(
         None => Ok(scheduler),
         Some(torn) => Err(Fault::new(
             format!("event {} of the journal {torn}", scheduler.view().seen() + 1),
-            "start `consort up` on it, which recovers to the event before",
+            "start `consort up` on it, which recovers up to the event before",
         )),
     }
 }
@@ -246,6 +267,6 @@ impl consort_types::Works for Shelf {
     fn find(&self, job: JobId) -> Result<(Arc<JobSpec>, Arc<Work>), String> {
         self.work(job)
             .map_err(|fault| fault.to_string())?
-            .ok_or_else(|| format!("nobody knows what job {job} runs"))
+            .ok_or_else(|| format!("the journal has no command for job {job}"))
     }
 }

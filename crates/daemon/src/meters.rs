@@ -143,22 +143,27 @@ impl Meters {
         let mut put = |kind: &str, name: &str, about: &str, value: f64| {
             let _ = writeln!(out, "# HELP {name} {about}\n# TYPE {name} {kind}\n{name} {value}");
         };
-        put("gauge", "consort_jobs_waiting", "Jobs that wait, for whatever.", gauges.waiting as f64);
+        put(
+            "gauge",
+            "consort_jobs_waiting",
+            "Jobs that are not running: pending, held or paused.",
+            gauges.waiting as f64,
+        );
         put("gauge", "consort_jobs_running", "Jobs that hold devices.", gauges.running as f64);
-        put("gauge", "consort_devices", "Devices there are.", gauges.devices.0 as f64);
-        put("gauge", "consort_devices_used", "Devices in use, wholly or in part.", gauges.devices.1 as f64);
-        put("gauge", "consort_devices_ill", "Devices that must not be used.", gauges.devices.2 as f64);
+        put("gauge", "consort_devices", "Devices.", gauges.devices.0 as f64);
+        put("gauge", "consort_devices_used", "Devices in use, whole or in part.", gauges.devices.1 as f64);
+        put("gauge", "consort_devices_ill", "Unhealthy devices.", gauges.devices.2 as f64);
         put("gauge", "consort_journal_position", "Events in the journal.", gauges.position as f64);
         put(
             "gauge",
             "consort_journal_full",
-            "1 while the journal's disk has no room.",
+            "1 while the disk of the journal is full.",
             f64::from(self.is_full()),
         );
         put(
             "gauge",
             "consort_world_answers",
-            "0 while the world that runs the work does not answer.",
+            "0 while the backend that runs jobs does not answer.",
             f64::from(world_answers),
         );
         put(
@@ -180,7 +185,7 @@ impl Meters {
         put(
             "counter",
             "consort_plans_rejected_total",
-            "Plans that broke a rule and were not carried out; each is a bug in the policy.",
+            "Plans rejected because they broke a rule; each is a bug in the policy.",
             self.rejected.load(Relaxed) as f64,
         );
         let planning = self.plan_ns.load(Relaxed) as f64 / 1e9;
@@ -188,10 +193,10 @@ impl Meters {
         self.waits.write(
             &mut out,
             "consort_loop_delay_seconds",
-            "From the arrival of a request to the batch that decides it.",
+            "Time from the arrival of a request to the batch that decides it.",
         );
-        self.commits.write(&mut out, "consort_commit_seconds", "From a batch to the disk's yes.");
-        self.answers.write(&mut out, "consort_answer_seconds", "From a submission to its answer.");
+        self.commits.write(&mut out, "consort_commit_seconds", "Time to commit a batch to disk.");
+        self.answers.write(&mut out, "consort_answer_seconds", "Time from a submission to its answer.");
         out
     }
 }

@@ -3,19 +3,24 @@
 //! The loop sends every committed batch of events here. A thread of its own applies them, which gives an equal scheduler
 //! because `apply` is deterministic, and answers all questions about the state: lists, explanations, figures.
 //!
-//! A client that was answered sees what it changed: the loop sends a batch before it answers, and the channel keeps
-//! order. While the disk is full, readers see the last state that is on disk.
+//! A client that was answered sees what it changed: the loop sends a batch before it answers, and every question is
+//! answered from what was sent before its turn came. While the disk is full, readers see the last state that is on disk.
 //!
 //! A question that panics is logged and gets no answer. The caches it may have left halfway are dropped; the state cannot
 //! be touched by a question.
+
+mod shared;
+
+pub use shared::Shared;
 
 use crate::clock::Clock;
 use crate::mail::NotNow;
 use consort_sched::{Reading, Scheduler};
 use consort_types::{Event, JobSpec, Time};
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// Questions that may wait for an answer; more are refused.
@@ -24,9 +29,12 @@ const MOST: usize = 8_192;
 /// A question about the state.
 pub type Look = Box<dyn FnOnce(&Reading<'_>, Time) + Send>;
 
+/// Called when the turn of a question has come: from then on nobody joins it.
+type Turn = Box<dyn FnOnce() -> Look + Send>;
+
 enum Message {
     Committed(Vec<Event>),
-    Look(Look),
+    Question(Turn),
 }
 
 /// The way to the thread that answers.
@@ -35,6 +43,8 @@ pub struct Replica {
     messages: Sender<Message>,
     /// Questions that were not answered yet.
     open: Arc<AtomicUsize>,
+    /// Batches that were sent.
+    sent: Arc<AtomicU64>,
 }
 
 impl Replica {
@@ -42,26 +52,40 @@ impl Replica {
     pub fn start(scheduler: Scheduler, clock: Clock) -> std::io::Result<Self> {
         let (messages, inbox) = channel();
         let open = Arc::new(AtomicUsize::new(0));
-        let answered = open.clone();
-        let thread = std::thread::Builder::new().name("reads".into());
-        thread.spawn(move || answer(scheduler, clock, &inbox, &answered))?;
-        Ok(Self { messages, open })
+        let sent = Arc::new(AtomicU64::new(0));
+        let reader = Reader {
+            scheduler,
+            clock,
+            inbox,
+            open: open.clone(),
+            sent: sent.clone(),
+            applied: 0,
+            freed: 0,
+            turns: VecDeque::new(),
+        };
+        std::thread::Builder::new().name("reads".into()).spawn(move || reader.run())?;
+        Ok(Self { messages, open, sent })
     }
 
     /// These events are on disk.
     pub fn committed(&self, events: Vec<Event>) {
         if !events.is_empty() {
             let _ = self.messages.send(Message::Committed(events)); // nobody reads any more: the daemon is going
+            self.sent.fetch_add(1, Release);
         }
     }
 
     /// Asks a question.
     pub fn look(&self, look: Look) -> Result<(), NotNow> {
+        self.ask(Box::new(move || look))
+    }
+
+    fn ask(&self, turn: Turn) -> Result<(), NotNow> {
         if self.open.fetch_add(1, Relaxed) >= MOST {
             self.open.fetch_sub(1, Relaxed);
             return Err(NotNow);
         }
-        self.messages.send(Message::Look(look)).map_err(|_| NotNow)
+        self.messages.send(Message::Question(turn)).map_err(|_| NotNow)
     }
 }
 
@@ -77,32 +101,72 @@ fn asks(spec: &JobSpec) -> u64 {
     spec.stages.iter().map(|stage| u64::from(stage.form.asks())).sum()
 }
 
-fn answer(mut scheduler: Scheduler, clock: Clock, inbox: &Receiver<Message>, open: &AtomicUsize) {
-    let _ = rustix::process::setpriority_process(None, NICE); // without it reading is only less polite
-    let mut freed = 0;
-    while let Ok(message) = inbox.recv() {
+/// What the thread works with.
+struct Reader {
+    scheduler: Scheduler,
+    clock: Clock,
+    inbox: Receiver<Message>,
+    open: Arc<AtomicUsize>,
+    sent: Arc<AtomicU64>,
+    /// Batches that were applied.
+    applied: u64,
+    /// Asks of jobs that ended since memory was last given back.
+    freed: u64,
+    /// Questions that were met on the way to a batch.
+    turns: VecDeque<Turn>,
+}
+
+impl Reader {
+    fn run(mut self) {
+        let _ = rustix::process::setpriority_process(None, NICE); // without it reading is only less polite
+        loop {
+            if let Some(turn) = self.turns.pop_front() {
+                let look = turn();
+                // Up to what was sent before anybody who shares this turn could have joined, and no further: commits
+                // that never pause must not keep a question waiting.
+                let goal = self.sent.load(Acquire);
+                while self.applied < goal
+                    && let Ok(message) = self.inbox.try_recv()
+                {
+                    self.take(message);
+                }
+                self.answer(look);
+            } else if let Ok(message) = self.inbox.recv() {
+                self.take(message);
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn take(&mut self, message: Message) {
         match message {
-            Message::Committed(events) => {
-                for event in &events {
-                    scheduler.apply(event);
-                    freed += scheduler.take_ended().iter().map(|ended| asks(&ended.spec)).sum::<u64>();
-                    scheduler.forget_outboxes();
-                }
-                // The loop has dropped the same jobs by now. Here nobody waits for a decision.
-                if freed >= WORTH_GIVING_BACK {
-                    freed = 0;
-                    consort_agent::heap::give_back();
-                }
-            }
-            Message::Look(look) => {
-                let reading = scheduler.reading();
-                let asked = catch_unwind(AssertUnwindSafe(|| look(&reading, clock.now())));
-                open.fetch_sub(1, Relaxed);
-                if asked.is_err() {
-                    tracing::error!("a question about the state came upon a bug and was dropped");
-                    scheduler.drop_caches();
-                }
-            }
+            Message::Committed(events) => self.apply(&events),
+            Message::Question(turn) => self.turns.push_back(turn),
+        }
+    }
+
+    fn apply(&mut self, events: &[Event]) {
+        self.applied += 1;
+        for event in events {
+            self.scheduler.apply(event);
+            self.freed += self.scheduler.take_ended().iter().map(|ended| asks(&ended.spec)).sum::<u64>();
+            self.scheduler.forget_outboxes();
+        }
+        // The loop has dropped the same jobs by now. Here nobody waits for a decision.
+        if self.freed >= WORTH_GIVING_BACK {
+            self.freed = 0;
+            consort_agent::heap::give_back();
+        }
+    }
+
+    fn answer(&mut self, look: Look) {
+        let reading = self.scheduler.reading();
+        let asked = catch_unwind(AssertUnwindSafe(|| look(&reading, self.clock.now())));
+        self.open.fetch_sub(1, Relaxed);
+        if asked.is_err() {
+            tracing::error!("a query panicked and was dropped: this is a bug");
+            self.scheduler.drop_caches();
         }
     }
 }

@@ -259,9 +259,9 @@ impl<W: World> Run<W> {
     fn set_full(&self, full: bool) {
         match (self.meters.set_full(full), full) {
             (false, true) => {
-                tracing::error!("no room for the journal: nothing new is accepted until there is")
+                tracing::error!("the disk of the journal is full: no new submissions until there is space")
             }
-            (true, false) => tracing::info!("there is room for the journal again"),
+            (true, false) => tracing::info!("the journal can be written again"),
             _ => {}
         }
     }
@@ -305,10 +305,10 @@ impl<W: World> Run<W> {
                 | Err(RecvTimeoutError::Timeout) => {}
                 Ok(Letter::News) => news = true,
                 Ok(Letter::Stop) | Err(RecvTimeoutError::Disconnected) => {
-                    let what = "there is no room for the journal, and the last batch was not written";
+                    let what = "the disk of the journal is full, and the last batch was not written";
                     return Err(Fault::new(
                         what,
-                        "free some space and start again; what was answered is safe",
+                        "free some space and start again; everything acknowledged is safe",
                     ));
                 }
             }
@@ -329,7 +329,7 @@ impl<W: World> Run<W> {
     fn stop(mut self) -> Stopped<W> {
         self.snapshots.finish(&self.rollout.scheduler, self.journal.folder());
         if let Err(fault) = self.journal.close() {
-            tracing::warn!(%fault, "the log of the journal was not taken in; the next start does it");
+            tracing::warn!(%fault, "the write-ahead log was not merged into the journal; the next start does it");
         }
         Stopped { world: self.rollout.world.world }
     }
@@ -363,7 +363,7 @@ impl Snapshots {
         let (saved, folder) = (scheduler.save(), folder.to_path_buf());
         self.writing = Some(std::thread::spawn(move || match snapshot::write(&folder, &saved) {
             Ok(bytes) => tracing::info!(position = saved.seen(), bytes, "snapshot written"),
-            Err(fault) => tracing::warn!(%fault, "no snapshot was written"),
+            Err(fault) => tracing::warn!(%fault, "cannot write a snapshot"),
         }));
     }
 
@@ -372,7 +372,7 @@ impl Snapshots {
             let _ = writing.join();
         }
         if let Err(fault) = snapshot::write(folder, &scheduler.save()) {
-            tracing::warn!(%fault, "no snapshot was written");
+            tracing::warn!(%fault, "cannot write a snapshot");
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::http::{self, About, Desk};
 use crate::journal::Journal;
 use crate::mail::{Letters, Mailbox};
 use crate::meters::Meters;
-use crate::replica::Replica;
+use crate::replica::{Replica, Shared};
 use crate::run::{Parts, Run};
 use crate::site::Site;
 use announced::Announced;
@@ -107,16 +107,16 @@ pub(crate) struct Assembly<W> {
 pub(crate) fn listen(address: SocketAddr) -> Result<TcpListener, Fault> {
     if !address.ip().is_loopback() {
         return Err(Fault::request(
-            format!("{address} can be reached by others, and this server speaks in the clear"),
-            "listen on a loopback address such as 127.0.0.1:7467 and put a proxy with TLS in front",
+            format!("{address} is not a loopback address, and the server has no TLS"),
+            "listen on a loopback address such as 127.0.0.1:7467, behind a proxy with TLS if needed",
         ));
     }
     let listener = TcpListener::bind(address).map_err(|error| match error.kind() {
         std::io::ErrorKind::AddrInUse => Fault::new(
             format!("{address} is in use by another program"),
-            format!("end that one, or listen elsewhere with --listen {}:0", address.ip()),
+            format!("stop that program, or choose another port with --listen {}:0", address.ip()),
         ),
-        _ => Fault::new(format!("{address} cannot be listened on: {error}"), "give another --listen address"),
+        _ => Fault::new(format!("cannot listen on {address}: {error}"), "give another --listen address"),
     })?;
     listener.set_nonblocking(true).map_err(|error| Fault::new(error.to_string(), "try again"))?;
     Ok(listener)
@@ -145,6 +145,7 @@ where
     folder.sign(&url);
     let token = folder::token(&options.token)?;
     let mut notes = notes;
+    notes.extend(foreign_memory(&scheduler, options.policy.name()));
     let socket = Socket::open(&folder)?.map_err(|note| notes.push(note)).ok();
     let socket_url = socket.as_ref().map(Socket::url);
     let beside = options.socket.as_deref().map(|path| (path, socket_url.as_deref()));
@@ -179,6 +180,8 @@ where
     let desk = Arc::new(Desk {
         mailbox: mailbox.clone(),
         replica,
+        lists: Shared::default(),
+        figures: Shared::default(),
         feed,
         meters,
         shelf,
@@ -207,7 +210,10 @@ where
     let workers = runtime.block_on(answer((listener, socket), desk, host, ready, asked_to_go, loop_gone));
     mailbox.stop();
     let mut stopped = thread.join().map_err(|_| {
-        Fault::new("the loop came upon a bug and ended", "start again; the journal brings everything back")
+        Fault::new(
+            "the main loop panicked: this is a bug",
+            "start again; the state is recovered from the journal",
+        )
     })??;
     if workers == Some(Workers::Stop) {
         runtime.block_on(async {
@@ -222,16 +228,25 @@ where
     Ok(())
 }
 
+/// Says so if the state holds what another policy remembers. It stays until this one remembers something itself.
+fn foreign_memory(scheduler: &Scheduler, policy: &str) -> Option<String> {
+    let (other, _) = scheduler.view().remembering().filter(|(other, _)| *other != policy)?;
+    Some(format!(
+        "policy {other} remembers something that {policy} does not read; it is lost once {policy} remembers something"
+    ))
+}
+
 /// What nodes and living jobs are called.
 fn directory(scheduler: &Scheduler) -> Directory {
     let view = scheduler.view();
-    let nodes = Nodes::new(view.nodes().map(|node| (node.spec, node.first)));
+    let (vacant, next) = view.vacancies();
+    let nodes = Nodes::new(view.nodes().map(|node| (node.id, node.spec, node.first)), vacant.clone(), next);
     let jobs = view.jobs().map(|job| (job.id(), job.shared_spec())).collect();
     Directory::new(nodes, jobs, view.next_job().0 - 1)
 }
 
 fn no_thread(error: std::io::Error) -> Fault {
-    Fault::new(format!("cannot start a thread: {error}"), "raise the limit on processes")
+    Fault::new(format!("cannot start a thread: {error}"), "raise the limit on processes (ulimit -u)")
 }
 
 /// Any signal that asks us to go.
@@ -261,7 +276,9 @@ fn runtime() -> Result<tokio::runtime::Runtime, Fault> {
         .thread_name("http")
         .enable_all()
         .build();
-    built.map_err(|error| Fault::new(format!("no threads: {error}"), "raise the limit on processes"))
+    built.map_err(|error| {
+        Fault::new(format!("cannot start threads: {error}"), "raise the limit on processes (ulimit -u)")
+    })
 }
 
 /// Answers until somebody asks us to go, or the loop is gone. Says what becomes of the work.

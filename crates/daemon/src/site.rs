@@ -43,6 +43,9 @@ pub trait Site: Send + Sync {
         None
     }
 
+    /// Why jobs that name a container image cannot run here, in words; nothing if they can. May wait.
+    fn image_refusal(&self) -> Option<String>;
+
     /// How it is reached and what it is like, asked anew: what is told, and what it says. May wait.
     fn probe(&self) -> Vec<(String, String)>;
 }

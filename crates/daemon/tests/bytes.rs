@@ -8,7 +8,9 @@ use consort_types::actor::User;
 use consort_types::*;
 use std::sync::Arc;
 
-const GOLDEN: &str = include_str!("golden/events-v1.jsonl");
+const GOLDEN: &str = include_str!("golden/events-v2.jsonl");
+/// What version 1 wrote: the first of the same events.
+const OLDER: &str = include_str!("golden/events-v1.jsonl");
 
 fn allocation() -> AllocationId {
     AllocationId { ask: AskId { job: JobId(7), stage: 1, task: 3 }, attempt: 2 }
@@ -65,9 +67,14 @@ fn events() -> Vec<Event> {
         node_link: None,
         lease: Span::seconds(30),
         margin: Span::seconds(10),
+        constants: None,
     };
-    let kind =
-        KindSpec { name: "h200".into(), vendor: "nvidia".into(), memory_bytes: 141 << 30, by_name: true };
+    let kind = KindSpec {
+        vendor: "nvidia".into(),
+        memory_bytes: 141 << 30,
+        by_name: true,
+        ..KindSpec::named("h200")
+    };
     let tenant = TenantSpec {
         name: "red".into(),
         quotas: vec![Quota { kind: "h200".into(), guarantee: 4, ceiling: Some(8) }],
@@ -102,7 +109,7 @@ fn events() -> Vec<Event> {
         ],
         wake_at: Some(Time(17)),
         based_on: 41,
-        slot: Some(Slot { version: 2, words: vec![-1, 5] }),
+        slot: Some(Slot { version: 2, words: vec![-1, 5], ..Slot::default() }),
     };
     let node_id = NodeId(3);
     let mut inputs = vec![
@@ -120,7 +127,7 @@ fn events() -> Vec<Event> {
         Input::NodeSilent(node_id),
         Input::NodeReturned(node_id),
         Input::NodeFenced(node_id),
-        Input::ForeignUse { node: node_id, shares: vec![0, 500, 1000] },
+        Input::ForeignUse { node: node_id, shares: vec![0, 500, 1000], host: Host::NONE },
         Input::DeviceHealth {
             node: node_id,
             ill: vec![Illness { device: 1, why: "fell off the bus".into() }],
@@ -169,7 +176,15 @@ fn events() -> Vec<Event> {
         Actor::Scheduler,
     ];
     let caused = actors.map(|actor| (Fact::Accepted(Input::Pause(JobId(7))), Some(actor)));
+    let slot = Slot { policy: "best-order".into(), version: 1, words: vec![3] };
+    let remembering = Fact::Planned(Plan { slot: Some(slot), ..Plan::default() });
     let facts = facts.chain([preempting]).map(|fact| (fact, None)).chain(caused);
+    let foreign = Input::ForeignUse { node: node_id, shares: vec![0, 500, 1000], host };
+    let last = [Input::NodeLeft(node_id), foreign];
+    let facts = facts.chain(last.map(|input| (Fact::Accepted(input), None)));
+    let written_out = Settings { constants: Some(Constants::FIRST), ..Settings::default() };
+    let configuring = Fact::Accepted(Input::Configure(written_out));
+    let facts = facts.chain([remembering, configuring].map(|fact| (fact, None)));
     let stamped = (1_700_000_000_000_000_000..).zip(facts);
     stamped.map(|(at, (fact, actor))| Event { at: Time(at), fact, actor }).collect()
 }
@@ -179,7 +194,7 @@ fn events_are_written_as_they_always_were() {
     let written: Vec<String> =
         events().iter().map(|event| String::from_utf8(bytes::write(event)).expect("JSON is text")).collect();
     if std::env::var_os("CONSORT_BLESS").is_some() {
-        std::fs::write("tests/golden/events-v1.jsonl", written.join("\n") + "\n").expect("the golden file");
+        std::fs::write("tests/golden/events-v2.jsonl", written.join("\n") + "\n").expect("the golden file");
         return;
     }
     for (written, golden) in written.iter().zip(GOLDEN.lines()) {
@@ -193,13 +208,16 @@ fn what_was_written_is_read_as_it_was_meant() {
     let read: Vec<Event> =
         GOLDEN.lines().map(|line| bytes::read(line.as_bytes()).expect("it was written")).collect();
     assert_eq!(read, events());
+    let older: Vec<Event> =
+        OLDER.lines().map(|line| bytes::read(line.as_bytes()).expect("version 1 wrote it")).collect();
+    assert_eq!(older, events()[..older.len()]);
 }
 
 #[test]
 fn what_is_newer_or_torn_is_told_apart() {
     let line = GOLDEN.lines().next().expect("there are events");
-    let newer = line.replacen("\"v\":1", "\"v\":2", 1);
-    assert_eq!(bytes::read(newer.as_bytes()), Err(Unreadable::Newer(2)));
+    let newer = line.replacen("\"v\":2", "\"v\":3", 1);
+    assert_eq!(bytes::read(newer.as_bytes()), Err(Unreadable::Newer(3)));
     for end in 0..line.len() {
         assert!(matches!(bytes::read(&line.as_bytes()[..end]), Err(Unreadable::Torn(_))), "{end} bytes");
     }

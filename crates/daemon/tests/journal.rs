@@ -121,7 +121,7 @@ fn a_snapshot_is_only_a_shortcut() {
     let hash = house.scheduler.state_hash();
     let house = house.again(|_| {});
     assert_eq!(house.scheduler.state_hash(), hash);
-    // Torn, flipped, of another layout, gone: the journal says the same.
+    // Torn, flipped, of an older layout, gone: the journal says the same.
     let file = |folder: &Path| folder.join("snapshot");
     let torn = |folder: &Path| {
         let length = fs::metadata(file(folder)).expect("it is there").len();
@@ -133,14 +133,16 @@ fn a_snapshot_is_only_a_shortcut() {
         bytes[last] ^= 1;
         fs::write(file(folder), bytes).expect("written");
     };
-    let other = |folder: &Path| {
+    let newer_by_damage = |folder: &Path| {
         let mut bytes = fs::read(file(folder)).expect("it is there");
         bytes[8] ^= 0x40;
         fs::write(file(folder), bytes).expect("written");
     };
+    let older = |folder: &Path| of_layout(folder, consort_sched::LAYOUT - 1);
     let whole = fs::read(file(house.folder.path())).expect("it is there");
     let mut house = house;
-    for (spoil, says) in [(&torn as &dyn Fn(&Path), true), (&flipped, true), (&other, false)] {
+    let spoilt: [&dyn Fn(&Path); 4] = [&torn, &flipped, &newer_by_damage, &older];
+    for (spoil, says) in spoilt.into_iter().zip([true, true, true, false]) {
         fs::write(file(house.folder.path()), &whole).expect("written");
         house = house.again(spoil);
         assert_eq!(house.scheduler.state_hash(), hash);
@@ -384,6 +386,63 @@ fn a_folder_of_a_newer_version_is_refused_and_untouched() {
     assert_eq!(fs::read(&path).expect("it is there"), before);
 }
 
+/// Makes the snapshot in a folder look as if a program with this layout had written it.
+fn of_layout(folder: &Path, layout: u32) {
+    let mut bytes = fs::read(folder.join("snapshot")).expect("it is there");
+    bytes[8..12].copy_from_slice(&layout.to_le_bytes());
+    let sum = crc32fast::hash(&[&bytes[8..20], &bytes[24..]].concat());
+    bytes[20..24].copy_from_slice(&sum.to_le_bytes());
+    fs::write(folder.join("snapshot"), bytes).expect("written");
+}
+
+#[test]
+fn a_snapshot_of_a_newer_version_is_refused_and_untouched() {
+    let House { folder, journal, scheduler, .. } = House::with(3);
+    drop(journal);
+    snapshot::write(folder.path(), &scheduler.save()).expect("there is room");
+    of_layout(folder.path(), consort_sched::LAYOUT + 1);
+    let before = fs::read(folder.path().join("journal.db")).expect("it is there");
+    let replayed = journal::replay(
+        folder.path(),
+        stock::standard().policy(),
+        Capabilities::default(),
+        &mut |_, _, _| {},
+    );
+    let faults = [open(folder.path(), false).err(), open(folder.path(), true).err(), replayed.err()];
+    for fault in faults {
+        let fault = fault.expect("it is refused").to_string();
+        let says = format!("its snapshot has layout {}", consort_sched::LAYOUT + 1);
+        assert!(fault.contains("a newer version of consort wrote to") && fault.contains(&says), "{fault}");
+        assert!(fault.contains("use that version, or give another data directory"), "{fault}");
+    }
+    assert_eq!(fs::read(folder.path().join("journal.db")).expect("it is there"), before);
+}
+
+#[test]
+fn a_directory_of_an_older_version_gets_a_snapshot_first() {
+    let House { folder, journal, scheduler, .. } = House::with(3);
+    drop(journal);
+    snapshot::write(folder.path(), &scheduler.save()).expect("there is room");
+    of_layout(folder.path(), consort_sched::LAYOUT - 1);
+    let (journal, mut recovered) = open(folder.path(), false).expect("it recovers");
+    assert_eq!((recovered.has_snapshot, recovered.replayed), (false, 7));
+    recovered.renew_snapshot(folder.path());
+    assert_eq!(recovered.notes, Vec::<String>::new());
+    drop(journal);
+    let written = fs::read(folder.path().join("snapshot")).expect("it is there");
+    let (journal, mut recovered) = open(folder.path(), false).expect("it recovers");
+    assert_eq!((recovered.has_snapshot, recovered.replayed), (true, 0));
+    recovered.renew_snapshot(folder.path());
+    assert_eq!(fs::read(folder.path().join("snapshot")).expect("it is there"), written, "it is good already");
+    // Where none can be written, the daemon goes on and says so.
+    drop(journal);
+    fs::remove_file(folder.path().join("snapshot")).expect("it was there");
+    let (_journal, mut recovered) = open(folder.path(), false).expect("it recovers");
+    fs::create_dir(folder.path().join("snapshot.new")).expect("in the way");
+    recovered.renew_snapshot(folder.path());
+    assert!(recovered.notes[0].contains("no snapshot was written"), "{:?}", recovered.notes);
+}
+
 #[test]
 fn an_event_of_a_newer_version_is_refused() {
     let House { folder, journal, .. } = House::with(3);
@@ -424,5 +483,5 @@ fn the_layout_of_snapshots_is_numbered() {
     let plan = house.scheduler.plan(Time::ZERO);
     house.scheduler.apply(&Event::new(Time::ZERO, Fact::Planned(plan)));
     let bytes = postcard::to_stdvec(&house.scheduler.save()).expect("plain data");
-    assert_eq!((consort_sched::LAYOUT, bytes.len(), crc32fast::hash(&bytes)), (8, 612, 3_434_094_644));
+    assert_eq!((consort_sched::LAYOUT, bytes.len(), crc32fast::hash(&bytes)), (12, 631, 3_485_457_406));
 }

@@ -70,7 +70,7 @@ fn tasks_of_a_bag_are_counted() {
         told.sentences,
         [
             "Job 1 (sweep) has 1,500 tasks: 1,497 waiting, 2 running, 1 ended, 1 failed attempt.",
-            "The first task that waits tries again in 10s: the last attempt failed with status 1."
+            "The first pending task retries in 10s: the last attempt failed with status 1."
         ]
     );
     assert_eq!(

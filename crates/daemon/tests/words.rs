@@ -77,12 +77,12 @@ fn of_what_has_ended() {
     let mut scheduler = house();
     say(&mut scheduler, over(Outcome::Failed { code: 1, cause: Cause::TimeLimit }, "short allows 1h"));
     let record = Record::of(&scheduler.take_ended()[0]);
-    assert_eq!(record.why, "it ran into a time limit of the cluster: short allows 1h");
+    assert_eq!(record.why, "it exceeded a time limit of the cluster: short allows 1h");
     assert_eq!(record.state().to_string(), "failed");
     let mut scheduler = house();
     say(&mut scheduler, over(Outcome::Failed { code: 143, cause: Cause::Cancelled }, "by uid 0"));
     let record = Record::of(&scheduler.take_ended()[0]);
-    assert_eq!(record.why, "it was cancelled where it ran: by uid 0");
+    assert_eq!(record.why, "it was cancelled outside Consort: by uid 0");
     assert_eq!((record.state().to_string().as_str(), record.exit_code), ("cancelled", None));
 }
 
@@ -93,7 +93,7 @@ fn nodes_tell_their_features_and_what_ails_them() {
     assert_eq!(rows::nodes(&scheduler.reading())[0].note, "");
     let ill = vec![Illness { device: 0, why: "drained in Slurm: bad fan".into() }];
     say(&mut scheduler, Input::DeviceHealth { node: NodeId(0), ill });
-    assert_eq!(rows::nodes(&scheduler.reading())[0].note, "1 ill: drained in Slurm: bad fan");
+    assert_eq!(rows::nodes(&scheduler.reading())[0].note, "1 unhealthy: drained in Slurm: bad fan");
 }
 
 /// What is told of the only job in a list, in full and as a sentence, when the world says this of its only attempt.
@@ -109,7 +109,7 @@ fn told(scheduler: &mut Scheduler, words: &str) -> (String, Option<String>, Stri
 #[test]
 fn of_what_it_has_in_its_hands() {
     let mut scheduler = house();
-    let pending = "Slurm job 12 is pending: jobs of others go first (Priority)";
+    let pending = "Slurm job 12 is pending: jobs with higher priority go first (Priority)";
     let (listed, engine, explained) = told(&mut scheduler, pending);
     assert_eq!(listed, format!("is being started: {pending}"));
     assert_eq!(engine.as_deref(), Some(pending));
@@ -133,7 +133,7 @@ fn of_what_it_has_in_its_hands() {
         "{listed}"
     );
     assert_eq!(engine.as_deref(), Some("Slurm job 12 is completing"));
-    assert!(explained.ends_with("is giving back its devices: Slurm job 12 is completing."), "{explained}");
+    assert!(explained.ends_with("is releasing its devices: Slurm job 12 is completing."), "{explained}");
 }
 
 #[test]

@@ -102,7 +102,7 @@ impl fmt::Display for Refusal {
             Refusal::Rank { rank, most } => {
                 write!(f, "a rank of {rank} does not suit the shape; choose one from 1 to {most}")
             }
-            Refusal::Levels => write!(f, "nothing can be rounded to no levels; give at least one"),
+            Refusal::Levels => write!(f, "rounding needs at least one level; give one"),
         }
     }
 }

@@ -121,8 +121,8 @@ fn assumed(work: &Work, ask: &Ask, left_out: &[String], solved: &solve::Solved) 
         let names: Vec<&str> = left_out.iter().take(5).map(String::as_str).collect();
         let more = if left_out.len() > 5 { ", ..." } else { "" };
         let what = match left_out.len() {
-            1 => "1 task that nobody wants is".to_string(),
-            many => format!("{many} tasks that nobody wants are"),
+            1 => "1 task that is not needed is".to_string(),
+            many => format!("{many} tasks that are not needed are"),
         };
         said.push(format!("{what} left out: {}{more}", names.join(", ")));
     }

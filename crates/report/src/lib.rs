@@ -80,7 +80,7 @@ pub struct Run<'a> {
 impl<'a> Run<'a> {
     /// What people call a job, and whose it is.
     fn job(&self, id: JobId) -> (&'a str, &'a str) {
-        self.jobs.get(&id).copied().unwrap_or(("a job", "somebody"))
+        self.jobs.get(&id).copied().unwrap_or(("a job", "unknown tenant"))
     }
 }
 

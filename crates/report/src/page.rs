@@ -37,8 +37,7 @@ fn facts(facts: &[(String, String)], command: &str) -> String {
     }
     if !command.is_empty() {
         let command = escape(command);
-        text +=
-            &format!("<div class=\"again\"><dt>the same again</dt><dd><code>{command}</code></dd></div>\n");
+        text += &format!("<div class=\"again\"><dt>repeat with</dt><dd><code>{command}</code></dd></div>\n");
     }
     text + "</dl>\n"
 }

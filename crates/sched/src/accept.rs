@@ -5,10 +5,11 @@
 //! stale, and so is news that was already told; that is how late and duplicate observations are survived.
 
 mod capacity;
+mod ceiling;
 mod job;
 
 use crate::scheduler::Scheduler;
-use crate::state::cluster::Health;
+use crate::state::cluster::{Health, Node};
 use crate::state::jobs::{Job, Phase};
 use consort_types::file::value::is_hidden;
 use consort_types::*;
@@ -43,11 +44,7 @@ impl Scheduler {
             Input::Cancel(job) => {
                 let job = self.living(*job)?;
                 if job.ending.is_some() {
-                    refuse(
-                        Rule::Stale,
-                        format!("job {} is already ending", job.id),
-                        "nothing is left to do",
-                    )?;
+                    refuse(Rule::Stale, format!("job {} is already ending", job.id), "no action is needed")?;
                 }
             }
             Input::Pause(job) => self.accept_pause(*job, true)?,
@@ -59,25 +56,27 @@ impl Scheduler {
                 self.accept_health(*node, in_time, "suspect")?
             }
             Input::NodeFenced(node) => {
-                self.accept_health(*node, |health| health != Health::Fenced, "up or suspect")?
+                let is_here = |health| matches!(health, Health::Up | Health::Suspect { .. });
+                self.accept_health(*node, is_here, "up or suspect")?
             }
-            Input::ForeignUse { node, shares } => self.accept_foreign(*node, shares)?,
+            Input::NodeLeft(node) => self.accept_leaving(*node)?,
+            Input::ForeignUse { node, shares, host } => self.accept_foreign(*node, shares, host)?,
             Input::DeviceHealth { node, ill } => self.accept_illness(*node, ill)?,
             Input::Started(allocation) => {
                 self.accept_news(*allocation, |phase| phase == Phase::Starting, "starting")?
             }
             Input::StartRefused { allocation, why } => {
-                text("the world's reason", why, 4096)?;
+                text("the reason", why, 4096)?;
                 let is_open =
                     |phase| matches!(phase, Phase::Starting | Phase::Releasing { ran_since: None, .. });
                 self.accept_end(*allocation, is_open, "starting")?
             }
             Input::OutputLost { allocation, .. } => {
-                self.accept_news(*allocation, |phase| phase != Phase::Planned, "in the world")?
+                self.accept_news(*allocation, |phase| phase != Phase::Planned, "started")?
             }
             Input::Ended { allocation, why, .. } => {
-                why.as_ref().map_or(Ok(()), |why| text("the world's reason", why, 4096))?;
-                self.accept_end(*allocation, |phase| phase != Phase::Planned, "in the world")?
+                why.as_ref().map_or(Ok(()), |why| text("the reason", why, 4096))?;
+                self.accept_end(*allocation, |phase| phase != Phase::Planned, "started")?
             }
         }
         Ok(Event::new(now.max(self.state.now), Fact::Accepted(input)))
@@ -87,11 +86,9 @@ impl Scheduler {
         match (self.state.jobs.get(id), self.state.jobs.ending(id)) {
             (Some(job), _) => Ok(job),
             (None, Some(_)) => {
-                refuse(Rule::NotThere, format!("job {id} has already ended"), "nothing is left to do")
+                refuse(Rule::NotThere, format!("job {id} has already ended"), "no action is needed")
             }
-            (None, None) => {
-                refuse(Rule::NotThere, format!("there is no job {id}"), "look at the list of jobs")
-            }
+            (None, None) => refuse(Rule::NotThere, format!("unknown job {id}"), "check the job id"),
         }
     }
 
@@ -112,7 +109,7 @@ impl Scheduler {
     }
 
     fn accept_settings(&self, settings: &Settings) -> Verdict {
-        if !self.state.cluster.nodes.is_empty() {
+        if self.state.cluster.nodes.iter().any(Node::is_there) {
             return refuse(
                 Rule::InUse,
                 "the topology cannot change while nodes are known",
@@ -139,7 +136,16 @@ impl Scheduler {
             }
         }
         span("the lease", settings.lease, Span::ZERO)?;
-        span("the margin", settings.margin, Span::ZERO)
+        span("the margin", settings.margin, Span::ZERO)?;
+        let constants = settings.constants();
+        span("the longest backoff", constants.longest_backoff, Span::ZERO)?;
+        span("the backoff after a refused start", constants.refused_backoff, Span::ZERO)?;
+        // Usage is counted in milliseconds, and a tick of a day says as much as one of a week.
+        if !(Span::seconds(1)..=Span::seconds(86_400)).contains(&constants.usage_tick) {
+            let subject = format!("a tick of usage is {}", constants.usage_tick);
+            return refuse(Rule::OutOfRange, subject, "use 1s to 1 day");
+        }
+        Ok(())
     }
 
     fn accept_kind(&self, kind: &KindSpec) -> Verdict {
@@ -168,12 +174,9 @@ impl Scheduler {
         text("the name of a tenant", &tenant.name, NAME)?;
         for (index, quota) in tenant.quotas.iter().enumerate() {
             let who = format!("tenant {}, quota for {}", tenant.name, quota.kind);
-            if self.state.cluster.kind(&quota.kind).is_none() {
-                return refuse(
-                    Rule::UnknownName,
-                    format!("{who}: there is no such kind"),
-                    self.kinds_remedy(),
-                );
+            let is_kind = self.state.cluster.kind(&quota.kind).is_some();
+            if !is_kind && Pool::named(&quota.kind).is_none() {
+                return refuse(Rule::UnknownName, format!("{who}: unknown kind"), self.kinds_remedy());
             }
             if tenant.quotas[..index].iter().any(|other| other.kind == quota.kind) {
                 return refuse(
@@ -182,7 +185,11 @@ impl Scheduler {
                     "give one quota for each kind",
                 );
             }
-            if quota.ceiling.is_some_and(|ceiling| ceiling < quota.guarantee) {
+            if !is_kind && quota.guarantee > 0 {
+                let subject = format!("{who}: processors and memory of hosts cannot be guaranteed");
+                return refuse(Rule::Malformed, subject, "give a ceiling alone, or guarantee devices");
+            }
+            if quota.ceiling.is_some_and(|ceiling| ceiling < u64::from(quota.guarantee)) {
                 return refuse(
                     Rule::Malformed,
                     format!("{who}: the guarantee is above the ceiling"),
@@ -197,7 +204,7 @@ impl Scheduler {
         text("the name of a queue", &queue.name, NAME)?;
         match queue.tenants.iter().find(|tenant| self.state.ledger.find(tenant).is_none()) {
             Some(tenant) => {
-                let subject = format!("queue {} is for tenant {tenant}, who is not known", queue.name);
+                let subject = format!("queue {} names unknown tenant {tenant}", queue.name);
                 refuse(Rule::UnknownName, subject, "declare the tenant first")
             }
             None => Ok(()),
@@ -210,15 +217,15 @@ impl Scheduler {
         if names.is_empty() {
             "declare a kind first".into()
         } else {
-            format!("known kinds are {}", names.join(", "))
+            format!("known kinds: {}", names.join(", "))
         }
     }
 
     fn node_known(&self, node: NodeId) -> Verdict {
-        if node.index() < self.state.cluster.nodes.len() {
+        if self.state.cluster.nodes.get(node.index()).is_some_and(Node::is_there) {
             return Ok(());
         }
-        refuse(Rule::NotThere, format!("there is no {node}"), "let it join first")
+        refuse(Rule::NotThere, format!("unknown {node}"), "let it join first")
     }
 
     fn accept_drain(&self, node: NodeId, drain: bool) -> Verdict {
@@ -227,7 +234,7 @@ impl Scheduler {
         if is_drained == drain {
             let name = &self.state.cluster.nodes[node.index()].spec.name;
             let not = if drain { "already" } else { "not" };
-            return refuse(Rule::Stale, format!("node {name} is {not} drained"), "nothing is left to do");
+            return refuse(Rule::Stale, format!("node {name} is {not} drained"), "no action is needed");
         }
         Ok(())
     }
@@ -239,7 +246,30 @@ impl Scheduler {
             return Ok(());
         }
         let subject = format!("node {} is not {right}", found.spec.name);
-        refuse(Rule::Stale, subject, "nothing is left to do; a fenced node joins again")
+        refuse(Rule::Stale, subject, "no action is needed; a fenced node joins again")
+    }
+
+    /// A node leaves only when nothing can be left of what ran there.
+    fn accept_leaving(&self, node: NodeId) -> Verdict {
+        self.node_known(node)?;
+        let found = &self.state.cluster.nodes[node.index()];
+        let name = &found.spec.name;
+        if found.health != Health::Fenced {
+            let subject = format!("node {name} is still in the cluster");
+            return refuse(
+                Rule::InUse,
+                subject,
+                "drain it and shut it down; it can be removed once it is lost",
+            );
+        }
+        match self.state.tombstones.on(node) {
+            Some(attempt) => refuse(
+                Rule::InUse,
+                format!("attempt {attempt} may still run on node {name}"),
+                "remove the node once the end of that attempt is known",
+            ),
+            None => Ok(()),
+        }
     }
 
     fn accept_node(&self, node: &NodeSpec) -> Verdict {
@@ -247,7 +277,11 @@ impl Scheduler {
         let who = format!("node {}", node.name);
         let known = self.state.cluster.node(&node.name).map(|id| self.state.cluster.nodes[id.index()].health);
         if known.is_some_and(|health| health != Health::Fenced) {
-            return refuse(Rule::Stale, format!("{who} is already here"), "fence it before it joins again");
+            return refuse(
+                Rule::Stale,
+                format!("{who} has already joined"),
+                "fence it before it joins again",
+            );
         }
         let levels = &self.state.cluster.settings.levels;
         if node.domains.len() != levels.len() {
@@ -294,9 +328,10 @@ impl Scheduler {
         Ok(())
     }
 
-    fn accept_foreign(&self, node: NodeId, shares: &[u16]) -> Verdict {
+    fn accept_foreign(&self, node: NodeId, shares: &[u16], amounts: &Host) -> Verdict {
         self.node_known(node)?;
         let found = &self.state.cluster.nodes[node.index()];
+        host(&format!("foreign use of node {}", found.spec.name), amounts)?;
         if found.count as usize != shares.len() || shares.iter().any(|&share| share > WHOLE) {
             let subject =
                 format!("foreign use of node {} was reported for {} devices", found.spec.name, shares.len());
@@ -313,11 +348,11 @@ impl Scheduler {
         self.node_known(node)?;
         let found = &self.state.cluster.nodes[node.index()];
         for illness in ill {
-            text("why a device is ill", &illness.why, 4096)?;
+            text("the reason why a device is unhealthy", &illness.why, 4096)?;
         }
         let in_order = ill.is_sorted_by(|one, other| one.device < other.device);
         if !in_order || ill.last().is_some_and(|last| last.device >= found.count) {
-            let subject = format!("the health of node {} was reported for other devices", found.spec.name);
+            let subject = format!("the health of node {} was reported for unknown devices", found.spec.name);
             return refuse(
                 Rule::Malformed,
                 subject,
@@ -340,10 +375,10 @@ impl Scheduler {
             None => {
                 let is_ahead = self.state.jobs.ask(id.ask).is_some_and(|ask| ask.attempt < id.attempt);
                 let what = if is_ahead { "was never granted" } else { "is over" };
-                refuse(Rule::Stale, format!("allocation {id} {what}"), "news about it is ignored")
+                refuse(Rule::Stale, format!("allocation {id} {what}"), "reports about it are ignored")
             }
             Some(found) if !is_right(found.phase) => {
-                refuse(Rule::Stale, format!("allocation {id} is not {right}"), "news about it is ignored")
+                refuse(Rule::Stale, format!("allocation {id} is not {right}"), "reports about it are ignored")
             }
             Some(_) => Ok(()),
         }
@@ -370,7 +405,7 @@ fn features(who: &str, names: &[String]) -> Verdict {
 /// Amounts of a host that a machine could have.
 fn host(who: &str, host: &Host) -> Verdict {
     if host.cpu_milli > 1_000_000_000 || host.memory_bytes > 1 << 50 {
-        let subject = format!("{who} names {}", crate::explain::host_words(host));
+        let subject = format!("{who} names {}", host);
         return refuse(Rule::OutOfRange, subject, "use at most 1,000,000 processors and 1 PiB");
     }
     Ok(())
@@ -389,7 +424,7 @@ fn text(what: &str, value: &str, longest: usize) -> Verdict {
         return refuse(
             Rule::Malformed,
             format!("{what} {value:?} contains control or invisible characters"),
-            "use printable ones",
+            "use printable characters",
         );
     }
     Ok(())

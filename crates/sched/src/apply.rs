@@ -4,6 +4,7 @@
 //! invariant ends the process (the journal brings it back). Nothing here asks a policy, reads a clock or draws a
 //! number, so replaying a journal gives the same state on any machine, under any policy.
 
+mod accounts;
 mod allocations;
 mod jobs;
 mod memory;
@@ -45,8 +46,12 @@ impl Scheduler {
                 self.free.make_room(&self.state.cluster);
             }
             Input::SetTenant(tenant) => {
-                let cluster = &self.state.cluster;
-                self.state.ledger.set(tenant, |name| cluster.kind(name));
+                let cluster = &mut self.state.cluster;
+                if tenant.quotas.iter().any(|quota| Pool::named(&quota.kind).is_some()) {
+                    cluster.enter_pools(); // they may be declared before the first node that has any
+                    self.free.make_room(cluster);
+                }
+                self.state.ledger.set(tenant, |name| cluster.quota_for(name));
             }
             Input::SetQueue(queue) => self.state.queues.set(queue),
             Input::Drain(node) => self.set_drained(*node, true),
@@ -59,7 +64,8 @@ impl Scheduler {
             Input::NodeSilent(node) => self.suspect(*node),
             Input::NodeReturned(node) => self.unsuspect(*node),
             Input::NodeFenced(node) => self.fence(*node),
-            Input::ForeignUse { node, shares } => self.set_foreign(*node, shares),
+            Input::NodeLeft(node) => self.forget_node(*node),
+            Input::ForeignUse { node, shares, host } => self.set_foreign(*node, shares, host),
             Input::DeviceHealth { node, ill } => self.set_health(*node, ill),
             Input::Started(allocation) => self.started(*allocation),
             Input::StartRefused { allocation, why } => {

@@ -7,7 +7,7 @@ pub(crate) mod audit;
 
 use crate::class::{ClassRole, ClassShape};
 use crate::state::State;
-use crate::state::cluster::{Cluster, Level, NO_ISLAND, Pool};
+use crate::state::cluster::{Cluster, Level, NO_ISLAND};
 use crate::state::jobs::{AskState, Phase};
 use consort_types::*;
 use std::borrow::Cow;
@@ -77,8 +77,8 @@ impl Breach {
     pub fn sentence(self) -> &'static str {
         match self {
             Breach::Outdated => "it was made for another state",
-            Breach::NotWaiting => "it starts what does not wait",
-            Breach::NotStoppable => "it stops what does not run",
+            Breach::NotWaiting => "it starts an ask that is not pending",
+            Breach::NotStoppable => "it stops an ask that is not running",
             Breach::Guaranteed => "it preempts guaranteed work",
             Breach::CannotPreempt => "it preempts where work cannot be interrupted",
             Breach::CannotShare => "it grants a part of a device where only whole ones can be granted",
@@ -86,9 +86,9 @@ impl Breach {
             Breach::NotWhole => "it starts a gang in part",
             Breach::WrongShape => "it grants devices that do not match what was asked for",
             Breach::TooFarApart => "it grants devices that are further apart than asked for",
-            Breach::NodeNotUsable => "it uses a node that takes no new work",
-            Breach::Overlap => "it grants what another job has or was promised",
-            Breach::NotGiven => "it waits for devices that it does not free",
+            Breach::NodeNotUsable => "it uses a node that is closed to new work",
+            Breach::Overlap => "it grants devices that another job holds or was promised",
+            Breach::NotGiven => "it waits for devices that are not being released",
             Breach::Ceiling => "it exceeds a tenant's ceiling",
             Breach::SlotTooLarge => "its policy remembers too much",
             Breach::NotDue => "it fences a node or ends an attempt before its time",
@@ -170,9 +170,9 @@ fn start(
     if class.roles.len() != placement.fills.len() {
         return Err(Breach::NotWhole);
     }
-    let mut rest = placement.grants.as_slice();
+    let (mut rest, mut asked) = (placement.grants.as_slice(), [0; 2]);
     for (role, fill) in class.roles.iter().zip(&placement.fills) {
-        rest = role_is_kept(&state.cluster, capabilities, role, fill, rest)?;
+        rest = role_is_kept(&state.cluster, capabilities, role, fill, rest, &mut asked)?;
     }
     if !rest.is_empty() {
         return Err(Breach::NotWhole);
@@ -187,13 +187,16 @@ fn start(
         }
         let own = take(state, touched, job.tenant, grant, after)?;
         let need = needs.entry(device.kind).or_default();
-        *need = (need.0 + u64::from(grant.share), need.1 + own);
+        *need = (need.0 + state.cluster.amount(grant).1, need.1 + own);
     }
-    for (kind, (share, own)) in needs {
+    for (kind, (amount, own)) in needs {
         let committed = touched.committed.entry((job.tenant, kind)).or_default();
-        *committed += share;
         let account = state.ledger.account(job.tenant, kind);
-        if account.ceiling.is_some_and(|ceiling| account.committed + *committed > ceiling + own) {
+        let before = account.committed + *committed;
+        *committed += amount;
+        // Of hosts, what is only counted may go beyond a ceiling, and what is not asked for is not judged by it.
+        let judged = state.cluster.pool_of(kind).map_or(amount, |pool| asked[pool as usize]);
+        if judged > 0 && account.ceiling.is_some_and(|ceiling| before + judged > ceiling + own) {
             return Err(Breach::Ceiling);
         }
     }
@@ -209,12 +212,13 @@ fn take(
     after: &[AllocationId],
 ) -> Result<u64, Breach> {
     let left = touched.left.entry(grant.device).or_insert_with(|| state.cluster.unheld(grant.device));
+    let is_pool = state.cluster.is_pool(grant.device);
     let mut missing = (i32::from(grant.share), grant.memory_bytes as i64);
     let draw = |from: &mut (i32, i64), missing: &mut (i32, i64)| {
         let part = (from.0.max(0).min(missing.0), from.1.max(0).min(missing.1));
         (from.0, from.1) = (from.0 - part.0, from.1 - part.1);
         (missing.0, missing.1) = (missing.0 - part.0, missing.1 - part.1);
-        part.0 as u64
+        if is_pool { part.1 as u64 } else { part.0 as u64 }
     };
     draw(left, &mut missing);
     let mut own = 0;
@@ -229,13 +233,14 @@ fn take(
 }
 
 /// Splits off the grants of so many members: devices, and behind those of each member what it takes of its host. Returns
-/// the devices, and the grants of the roles behind.
+/// the devices, and the grants of the roles behind. Adds what was asked for of each pool.
 fn members_are_kept<'g>(
     cluster: &Cluster,
     counts_hosts: bool,
     shape: &ClassShape,
     count: u32,
     grants: &'g [Grant],
+    asked_of: &mut [u64; 2],
 ) -> Result<(Cow<'g, [Grant]>, &'g [Grant]), Breach> {
     if grants.iter().any(|grant| grant.device.index() >= cluster.devices.len()) {
         return Err(Breach::WrongShape);
@@ -268,6 +273,7 @@ fn members_are_kept<'g>(
                 }
                 asked => taken.memory_bytes == asked,
             };
+            asked_of[pool as usize] += if asked > 0 { taken.memory_bytes } else { 0 };
             if taken.device != device || !taken.is_of_host() || !is_kept {
                 return Err(Breach::WrongShape);
             }
@@ -292,6 +298,7 @@ fn role_is_kept<'g>(
     role: &ClassRole,
     fill: &Fill,
     grants: &'g [Grant],
+    asked_of: &mut [u64; 2],
 ) -> Result<&'g [Grant], Breach> {
     let shape = role.shapes.get(usize::from(fill.shape)).ok_or(Breach::WrongShape)?;
     let is_in_range = role.count.min <= fill.count && fill.count <= role.count.max;
@@ -299,7 +306,8 @@ fn role_is_kept<'g>(
     if !is_in_range || total > grants.len() as u64 {
         return Err(Breach::NotWhole);
     }
-    let (mine, rest) = members_are_kept(cluster, capabilities.counts_hosts, shape, fill.count, grants)?;
+    let (mine, rest) =
+        members_are_kept(cluster, capabilities.counts_hosts, shape, fill.count, grants, asked_of)?;
     let mine = &mine[..];
     if shape.share < WHOLE && !capabilities.shares {
         return Err(Breach::CannotShare);

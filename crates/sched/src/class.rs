@@ -1,8 +1,8 @@
 //! Requests with their names resolved. Jobs that ask for the same thing share one class, so that what is found out
 //! about one of them (it fits nowhere just now) holds for all.
 
-use crate::state::cluster::{Cluster, FeatureId, Level, Pool};
-use consort_types::{Count, DeviceId, Host, KindId, Precision, Role, WHOLE};
+use crate::state::cluster::{Cluster, FeatureId, Level};
+use consort_types::{Count, DeviceId, Host, KindId, Pool, Precision, Role, WHOLE};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -61,8 +61,8 @@ impl ClassShape {
 
     /// Whether a kind computes in a number format that would do.
     pub fn computes_on(&self, cluster: &Cluster, kind: KindId) -> bool {
-        let name = &cluster.kinds[kind.index()].spec.name;
-        self.precisions.is_empty() || Precision::best(name, &self.precisions).is_some()
+        let known = || cluster.kinds[kind.index()].spec.computes_in();
+        self.precisions.is_empty() || Precision::best(known(), &self.precisions).is_some()
     }
 
     /// Whether it could use this device, were it free.
@@ -78,6 +78,18 @@ impl ClassShape {
             None => !cluster.kinds[device.kind.index()].spec.by_name,
         };
         is_meant && self.suits(cluster, device.kind) && cluster.has_features(device.node, &self.features)
+    }
+
+    /// What `count` members ask for of each pool, by the kinds of the pools; nothing where no pools are known.
+    pub fn asked_of_pools(
+        &self,
+        cluster: &Cluster,
+        count: u32,
+    ) -> impl Iterator<Item = (KindId, u64)> + use<> {
+        let host = self.host;
+        let kinds = (!host.is_none()).then(|| cluster.pool_kinds()).into_iter().flatten();
+        let asked = Pool::ALL.map(|pool| pool.of(&host).saturating_mul(u64::from(count)));
+        kinds.zip(asked)
     }
 
     /// Memory that a grant on a device of this kind takes: all of a whole device, the need or the share of a part.
@@ -129,6 +141,16 @@ impl Class {
     /// Devices of one ask at its widest, by its first shapes: what "width" means to an order.
     pub fn width(&self) -> u64 {
         self.roles.iter().map(|role| u64::from(role.count.max) * u64::from(role.shapes[0].devices)).sum()
+    }
+
+    /// Members of each role at the least width, in the order of the roles.
+    pub fn least(&self) -> Vec<u32> {
+        self.roles.iter().map(|role| role.count.min).collect()
+    }
+
+    /// Members of each role at the greatest width.
+    pub fn most(&self) -> Vec<u32> {
+        self.roles.iter().map(|role| role.count.max).collect()
     }
 
     /// Members of one ask at its widest.

@@ -3,9 +3,14 @@
 //! The draft works on the free-capacity index and puts it back as it was when it is done, so that planning changes
 //! nothing. It is kind to policies, not strict with them: `check` is.
 
+mod ceiling;
+mod choices;
 pub(crate) mod room;
 mod spare;
 
+pub(crate) use choices::Choice;
+
+use crate::explain::{ceiling, no_room};
 use crate::free::Free;
 use crate::holders::Holders;
 use crate::lines::{Group, Lines};
@@ -22,6 +27,8 @@ pub struct Draft<'a> {
     pub(crate) lines: &'a mut Lines,
     capabilities: Capabilities,
     pub(crate) now: Time,
+    /// Whose draft it is, by name.
+    policy: &'a str,
     moves: Vec<Move>,
     wake_at: Option<Time>,
     slot: Option<Slot>,
@@ -71,7 +78,7 @@ impl<'a> Draft<'a> {
         free: &'a mut Free,
         lines: &'a mut Lines,
         capabilities: Capabilities,
-        now: Time,
+        (policy, now): (&'a str, Time),
         watch: Option<AskId>,
     ) -> Self {
         Draft {
@@ -80,6 +87,7 @@ impl<'a> Draft<'a> {
             lines,
             capabilities,
             now,
+            policy,
             moves: vec![],
             wake_at: None,
             slot: None,
@@ -124,14 +132,26 @@ impl<'a> Draft<'a> {
         self.free
     }
 
+    /// Asks that can be started now, in order of arrival. Of those that back off, the first to be through asks for another
+    /// plan.
+    pub fn ready(&mut self) -> Vec<AskView<'a>> {
+        let view = self.view();
+        let (resting, able): (Vec<_>, Vec<_>) =
+            view.waiting().filter_map(|id| view.ask(id)).partition(|ask| ask.not_before() > self.now);
+        if let Some(at) = resting.iter().map(AskView::not_before).min() {
+            self.wake_at(at);
+        }
+        able.into_iter().filter(|ask| ask.earlier_attempt().is_none() && !self.starts(ask.id())).collect()
+    }
+
     /// Whether nothing is written yet.
     pub(crate) fn is_blank(&self) -> bool {
         self.log.is_empty()
     }
 
-    /// The kind of what nodes account for of their hosts, if some do.
-    pub(crate) fn pools(&self) -> Option<KindId> {
-        self.state.cluster.pools
+    /// The kinds of what nodes account for of their hosts, if some do.
+    pub(crate) fn pool_kinds(&self) -> impl Iterator<Item = KindId> + use<> {
+        self.state.cluster.pool_kinds()
     }
 
     /// Whether the draft starts it.
@@ -144,51 +164,11 @@ impl<'a> Draft<'a> {
         self.stopped.contains_key(&ask)
     }
 
-    /// Thousandths of a device that a tenant has and keeps, as things stand in the draft.
+    /// Thousandths of a device, or an amount of a pool, that a tenant has and keeps, as things stand in the draft.
     pub fn standing(&self, tenant: TenantId, kind: KindId) -> u64 {
         let account = self.state.ledger.account(tenant, kind);
         let (committed, leaving) = self.accounts.get(&(tenant, kind)).copied().unwrap_or_default();
         account.committed + committed - account.leaving - leaving
-    }
-
-    /// Whether a tenant may not have all it can get of some kind.
-    pub(crate) fn is_limited(&self, tenant: TenantId) -> bool {
-        self.state.ledger.tenant(tenant).accounts.iter().any(|account| account.ceiling.is_some())
-    }
-
-    /// For each role of an ask, the least it could take of each kind it accepts, in thousandths of a device.
-    pub fn needs_by_role(&self, ask: &AskView<'_>) -> Vec<Vec<(KindId, u64)>> {
-        let cluster = &self.state.cluster;
-        let roles = ask.class().roles.iter().map(|role| {
-            let shapes = role.shapes.iter().flat_map(|shape| {
-                let share = u64::from(role.count.min) * u64::from(shape.devices) * u64::from(shape.share);
-                let kinds = shape.kinds(cluster).filter(|&kind| shape.suits(cluster, kind));
-                kinds.map(move |kind| (kind, share))
-            });
-            shapes.collect()
-        });
-        roles.collect()
-    }
-
-    /// The same without regard to roles.
-    pub fn least_needs(&self, ask: &AskView<'_>) -> Vec<(KindId, u64)> {
-        self.needs_by_role(ask).into_iter().flatten().collect()
-    }
-
-    /// What an ask takes of each kind if all roles that accept it take it, at their least widths.
-    pub fn most_needs(&self, ask: &AskView<'_>) -> BTreeMap<KindId, u64> {
-        let mut needs = BTreeMap::new();
-        for role in self.needs_by_role(ask) {
-            let mut most: BTreeMap<KindId, u64> = BTreeMap::new();
-            for (kind, share) in role {
-                let already = most.entry(kind).or_default();
-                *already = share.max(*already);
-            }
-            for (kind, share) in most {
-                *needs.entry(kind).or_default() += share;
-            }
-        }
-        needs
     }
 
     /// Whether some role of an ask could use a device, were it free.
@@ -215,7 +195,11 @@ impl<'a> Draft<'a> {
     pub(crate) fn usable_kinds(&self, ask: &AskView<'_>) -> Vec<bool> {
         let (cluster, class) = (&self.state.cluster, ask.class());
         let has_kind = |kind| {
-            class.shapes().any(|shape| shape.suits(cluster, kind) && shape.kinds(cluster).any(|k| k == kind))
+            let is_pool = cluster.pool_of(kind).is_some();
+            class.shapes().any(|shape| {
+                let is_seat = shape.devices == 0 && is_pool; // it may want of this pool or of the other
+                shape.suits(cluster, kind) && (is_seat || shape.kinds(cluster).any(|k| k == kind))
+            })
         };
         cluster.kind_ids().map(has_kind).collect()
     }
@@ -320,14 +304,6 @@ impl<'a> Draft<'a> {
         *entry = (entry.0 + committed, entry.1 + leaving);
     }
 
-    /// Whether a tenant may hold so much more; `returned` of its own comes back to it in the same move.
-    fn below_ceiling(&self, tenant: TenantId, kind: KindId, share: u64, returned: u64) -> bool {
-        let account = self.state.ledger.account(tenant, kind);
-        let Some(ceiling) = account.ceiling else { return true };
-        let committed = self.accounts.get(&(tenant, kind)).map_or(0, |change| change.0);
-        account.committed + committed + share <= ceiling + returned
-    }
-
     // -- writing
 
     /// Starts an ask. If some of the devices are held by allocations that this draft stops, it begins once they
@@ -348,19 +324,18 @@ impl<'a> Draft<'a> {
                 self.back_to(mark);
                 return Err(Denied::Taken(grant.device));
             }
-            let kind = self.state.cluster.device(grant.device).kind;
+            let (kind, amount) = self.state.cluster.amount(grant);
             match needs.iter_mut().find(|need| need.0 == kind) {
-                Some(need) => need.1 += u64::from(grant.share),
-                None => needs.push((kind, u64::from(grant.share))),
+                Some(need) => need.1 += amount,
+                None => needs.push((kind, amount)),
             }
         }
-        for (kind, share) in needs {
-            let returned = self.returned(&after, &placement, tenant, kind);
-            if !self.below_ceiling(tenant, kind, share, returned) {
+        for (kind, amount) in needs {
+            if !self.may_hold(&ask, (kind, amount), &placement, &after) {
                 self.back_to(mark);
                 return Err(Denied::Ceiling(kind));
             }
-            self.move_account((tenant, kind), share, 0);
+            self.move_account((tenant, kind), amount, 0);
         }
         self.started.insert(id);
         self.log.push(Undo::Started(id));
@@ -378,40 +353,6 @@ impl<'a> Draft<'a> {
         self.stopped.values().filter(holds).copied().collect()
     }
 
-    /// What the tenant certainly gives back to itself through these givers: the part of the placement that is not
-    /// free now, on devices where nobody but the tenant gives and nothing else was promised in this draft.
-    fn returned(&self, after: &[AllocationId], placement: &Placement, tenant: TenantId, kind: KindId) -> u64 {
-        let mut wants: BTreeMap<DeviceId, i32> = BTreeMap::new();
-        for grant in &placement.grants {
-            if self.state.cluster.device(grant.device).kind == kind {
-                *wants.entry(grant.device).or_default() += i32::from(grant.share);
-            }
-        }
-        let promised = |device: DeviceId| {
-            self.moves.iter().any(|change| match change {
-                Move::Start { placement, .. } => placement.grants.iter().any(|grant| grant.device == device),
-                _ => false,
-            })
-        };
-        let mut returned = 0;
-        for (device, want) in wants {
-            let (mut own, mut others) = (0, false);
-            for giver in after {
-                let allocation = self.state.jobs.allocation(*giver).expect("it was stopped here");
-                let held = allocation.placement.grants.iter().filter(|grant| grant.device == device);
-                let held: i32 = held.map(|grant| i32::from(grant.share)).sum();
-                let is_own = self.state.jobs.get(giver.ask.job).is_some_and(|job| job.tenant == tenant);
-                own += if is_own { held } else { 0 };
-                others |= !is_own && held > 0;
-            }
-            if own > 0 && !others && !promised(device) {
-                let missing = want - self.state.cluster.unheld(device).0.max(0);
-                returned += missing.clamp(0, own) as u64;
-            }
-        }
-        returned
-    }
-
     /// Ends an allocation; what it holds can be given to others in this draft.
     pub fn stop(&mut self, id: AskId, cause: StopCause) -> Result<(), Denied> {
         let ask = self.state.jobs.ask(id).ok_or(Denied::NotStoppable)?;
@@ -426,8 +367,8 @@ impl<'a> Draft<'a> {
         for grant in &allocation.placement.grants {
             self.free.give(&self.state.cluster, grant);
             self.log.push(Undo::Give(*grant));
-            let kind = self.state.cluster.device(grant.device).kind;
-            self.move_account((job.tenant, kind), 0, u64::from(grant.share));
+            let (kind, amount) = self.state.cluster.amount(grant);
+            self.move_account((job.tenant, kind), 0, amount);
         }
         self.stopped.insert(id, allocation_id);
         self.log.push(Undo::Stopped(id));
@@ -444,11 +385,17 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Replaces what the policy remembers.
-    pub fn remember(&mut self, slot: Slot) {
-        if slot != self.state.slot {
-            self.slot = Some(slot);
-        }
+    /// What this policy remembered last, if it did so in this version of its layout. What another policy remembers is never
+    /// read.
+    pub fn memory(&self, version: u32) -> Option<&'a [i64]> {
+        self.view().memory_of(self.policy, version)
+    }
+
+    /// Replaces what the policy remembers. The words go into the plan, and with it into the journal, under the name of the
+    /// policy; what another policy remembered before is gone.
+    pub fn remember(&mut self, version: u32, words: Vec<i64>) {
+        let slot = Slot { policy: self.policy.into(), version, words };
+        self.slot = (slot != self.state.slot).then_some(slot);
     }
 
     // -- explaining
@@ -485,6 +432,13 @@ impl<'a> Draft<'a> {
             && watched.earlier_attempt().is_none();
         let is_alike = Group::of(&watched) == Group::of(ask) && !self.starts(watched.id());
         (waits && is_alike && !self.has_reason()).then_some(watched)
+    }
+
+    /// Why an ask cannot start as things stand in the draft: the ceiling of its tenant, or what there is no room for and who
+    /// has it. For [`Draft::note`]; costs more than deciding. Of one that could start but for the policy, the policy knows
+    /// better: [`Reason::Deferred`].
+    pub fn why_waits(&mut self, ask: &AskView<'a>) -> Reason {
+        ceiling(self, ask).unwrap_or_else(|| no_room(self, ask))
     }
 
     /// Writes down why a watched ask waits.

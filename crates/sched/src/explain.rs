@@ -8,7 +8,7 @@ mod remedy;
 mod room;
 
 pub use remedy::Remedy;
-pub(crate) use room::{ceiling, host_words, memory_words, no_room};
+pub(crate) use room::{ceiling, no_room};
 
 use crate::check::domain;
 use crate::class::Class;
@@ -123,6 +123,7 @@ impl<'a> Reading<'a> {
 
     fn ask_the_policy(&self, now: Time, id: AskId) -> Reason {
         let (free, lines, holders) = &mut *self.caches.borrow_mut();
+        let now = (self.policy.name(), now);
         let mut draft = Draft::new(self.state, free, lines, self.capabilities, now, Some(id));
         draft.holders = Some(holders);
         self.policy.fill(&mut draft);
@@ -158,9 +159,9 @@ fn last_words(last: &Last) -> String {
         Last::Nothing => "it has not run yet".into(),
         Last::Ended { outcome, words } => format!("the last attempt {outcome}{}", said(words)),
         Last::Refused(why) => format!("the last start was refused: {why}"),
-        Last::Preempted(by) => format!("it gave way to job {by}"),
-        Last::DeviceIll(node) => format!("a device of {node} fell ill"),
-        Last::NodeLost(node) => format!("{node} was lost"),
+        Last::Preempted(by) => format!("it was preempted for job {by}"),
+        Last::DeviceIll(node) => format!("a device of node {node} became unhealthy"),
+        Last::NodeLost(node) => format!("node {node} was lost"),
     }
 }
 
@@ -211,7 +212,7 @@ mod tests {
         let plan = scheduler.plan(Time::ZERO);
         scheduler.apply(&Event::new(Time::ZERO, Fact::Planned(plan)));
         assert_eq!(reason(&scheduler, 0), "is starting");
-        assert_eq!(reason(&scheduler, 1), "tenant red may use 1 a, uses 1, needs 1 more");
+        assert_eq!(reason(&scheduler, 1), "tenant red is limited to 1 a: 1 in use, 1 more needed");
         assert_eq!(reason(&scheduler, 2), "needs 2 a, 1 free, 1 held by one");
         assert_eq!(reason(&scheduler, 3), "is behind wide in queue default");
     }

@@ -8,7 +8,7 @@
 
 use crate::node_set::NodeSet;
 use crate::notes::Notes;
-use crate::state::cluster::{Cluster, FeatureId, NO_ISLAND, Pool};
+use crate::state::cluster::{Cluster, FeatureId, NO_ISLAND};
 use consort_types::*;
 use std::collections::BTreeSet;
 
@@ -141,8 +141,10 @@ impl Free {
         let node = &cluster.nodes[id.index()];
         assert!(!self.nodes[id.index()].usable, "it was fenced, or nobody knew it");
         (self.nodes[id.index()].first, self.nodes[id.index()].others) = (None, vec![]);
+        for number in node.numbers() {
+            self.devices[number.index()] = cluster.unheld(number);
+        }
         for device in node.devices().map(DeviceId) {
-            self.devices[device.index()] = cluster.unheld(device);
             let kind = cluster.device(device).kind;
             let is_whole = u32::from(self.device(device).0 == WHOLE);
             let found = &mut self.nodes[id.index()];
@@ -153,9 +155,6 @@ impl Free {
             } else {
                 found.others.push((kind, is_whole));
             }
-        }
-        for pool in Pool::ALL.into_iter().filter_map(|pool| node.pool(pool)) {
-            self.devices[pool.index()] = cluster.unheld(pool);
         }
         for (nodes, name) in self.features.iter_mut().zip(&cluster.features) {
             if node.spec.features.contains(name) {
@@ -168,6 +167,17 @@ impl Free {
         self.set_usable(cluster, id, node.usable());
     }
 
+    /// Forgets a fenced node that left for good.
+    pub(crate) fn dismiss(&mut self, id: NodeId) {
+        let node = &mut self.nodes[id.index()];
+        assert!(!node.usable, "it was fenced");
+        *node = NodeFree::default();
+        self.features.iter_mut().for_each(|nodes| {
+            nodes.remove(id.0);
+        });
+        self.growth.nodes[id.index()] += 1;
+    }
+
     /// Lists or unlists a node.
     pub(crate) fn set_usable(&mut self, cluster: &Cluster, id: NodeId, usable: bool) {
         if self.nodes[id.index()].usable == usable {
@@ -175,10 +185,8 @@ impl Free {
         }
         self.nodes[id.index()].usable = usable;
         self.growth.nodes[id.index()] += 1;
-        if let Some(pools) =
-            cluster.pools.filter(|_| usable && !cluster.nodes[id.index()].spec.host.is_none())
-        {
-            self.grew(pools);
+        if usable && !cluster.nodes[id.index()].spec.host.is_none() {
+            cluster.pool_kinds().for_each(|kind| self.grew(kind));
         }
         let kinds: Vec<(KindId, u32)> = self.nodes[id.index()].whole().copied().collect();
         for (kind, whole) in kinds {
@@ -261,11 +269,12 @@ impl Free {
         }
     }
 
-    /// Takes a grant out of what is free, if it fits.
+    /// Takes a grant out of what is free, if it fits. Nothing of something always fits, also where less than nothing is left
+    /// of a pool because foreign use overlaps what we granted.
     pub(crate) fn take(&mut self, cluster: &Cluster, grant: &Grant) -> bool {
         let Some(&(share, memory)) = self.devices.get(grant.device.index()) else { return false };
         let left = (share - i32::from(grant.share), memory - grant.memory_bytes as i64);
-        let fits = left.0 >= 0 && left.1 >= 0;
+        let fits = left.0 >= 0 && (left.1 >= 0 || grant.memory_bytes == 0);
         if fits {
             self.set(cluster, grant.device, left);
         }

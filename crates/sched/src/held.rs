@@ -66,6 +66,10 @@ impl<W: World> World for Held<W> {
         self.world.joined(node, first, spec);
     }
 
+    fn left(&mut self, node: NodeId) {
+        self.world.left(node);
+    }
+
     fn settled(&mut self, ended: &[AllocationId]) {
         self.settled.extend_from_slice(ended);
     }

@@ -15,6 +15,7 @@
 //! | [`belief`] | what we have learned from observations |
 //! | `class` | requests with names resolved; jobs that ask for the same share one |
 //! | [`free`], `lines`, `holders` | indexes derived from the state; dropping them changes no decision |
+//! | `chunked` | tables that copies of a scheduler share until one of them changes |
 //! | [`draft`], [`check`] | try things; judge the result, written apart so that one error cannot fool both |
 //! | [`policy`] | the seam, the kit of order, size, place and reclaim, and the stock policies |
 //! | `saved` | the state, written down and brought back |
@@ -29,6 +30,7 @@ mod accept;
 mod apply;
 pub mod belief;
 pub mod check;
+mod chunked;
 mod class;
 pub mod draft;
 mod explain;
@@ -50,9 +52,9 @@ pub use class::{Class, ClassId};
 pub use draft::{Denied, Draft};
 pub use explain::{Reading, Remedy};
 pub use held::Held;
-pub use policy::{Pipeline, Policy, stock};
+pub use policy::{Pipeline, Policy, Registry, stock};
 pub use rollout::{Rollout, Watch};
 pub use saved::{LAYOUT, Saved};
 pub use scheduler::{Ended, Scheduler};
-pub use state::jobs::{Ending, Why};
+pub use state::jobs::{Ending, HostUse, Why};
 pub use view::{AskView, DeviceView, Doing, JobView, NodeView, View};

@@ -6,7 +6,8 @@
 //!
 //! For an order whose keys never change while an ask waits, the lines are kept sorted: what arrived since the last plan
 //! is inserted, what left is dropped when it is met. For an order whose keys move, they are sorted afresh. Either way
-//! the walk is the same, so a cold cache gives the same plan. A copy shares its lines until one of the two changes.
+//! the walk is the same, so a cold cache gives the same plan. A copy shares its lines, and what it changes of them it copies.
+//! Lines belong to the very order and placement they were made with (`Keeper`), never to a name.
 //!
 //! Beside the lines it is remembered which classes found no room, and when (`stuck`): until something grows that they
 //! could use, a plan need not ask again. `walk` goes through what is left.
@@ -16,14 +17,15 @@ mod walk;
 
 pub(crate) use stuck::{Shut, is_steady};
 
+use crate::chunked::SortedSet;
 use crate::class::ClassId;
 use crate::policy::order::{Key, Order};
+use crate::policy::place::Place;
 use crate::state::State;
 use crate::state::jobs::AskState;
 use crate::view::{AskView, View};
 use consort_types::{AskId, JobId, Qos, QueueId, TenantId, Time};
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Bound;
 use std::sync::Arc;
 use stuck::Stuck;
 
@@ -55,12 +57,30 @@ const LAST: Entry = (
     AskId { job: JobId(u64::MAX), stage: u16::MAX, task: u32::MAX },
 );
 
+/// The order in which lines are kept, and the placement that found classes stuck. Holding both keeps their addresses from
+/// being used again, so identity is enough, and an order with other parameters is another one.
+#[derive(Clone)]
+struct Keeper(Arc<dyn Order>, Arc<dyn Place>);
+
+impl Keeper {
+    fn is(&self, order: &Arc<dyn Order>, place: &Arc<dyn Place>) -> bool {
+        std::ptr::addr_eq(Arc::as_ptr(&self.0), Arc::as_ptr(order))
+            && std::ptr::addr_eq(Arc::as_ptr(&self.1), Arc::as_ptr(place))
+    }
+}
+
+impl std::fmt::Debug for Keeper {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("an order and a placement")
+    }
+}
+
 /// The kept lines.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lines {
-    /// The order they are kept in; none while cold.
-    order: Option<&'static str>,
-    lines: BTreeMap<LineId, Arc<BTreeSet<Spot>>>,
+    /// Whose they are; nobody's while cold.
+    keeper: Option<Keeper>,
+    lines: BTreeMap<LineId, Arc<SortedSet<Spot>>>,
     arrivals: Vec<AskId>,
     kept: usize,
     /// Those who wait and back off, by the time until which they do. Some may have gone.
@@ -71,19 +91,21 @@ pub(crate) struct Lines {
 impl Lines {
     /// Somebody new waits. A cold line finds out by itself.
     pub fn arrive(&mut self, ask: AskId) {
-        if self.order.is_some() {
+        if self.keeper.is_some() {
             self.arrivals.push(ask);
         }
     }
 
     /// Brings the lines in step with who waits.
-    pub fn sync(&mut self, state: &State, order: &dyn Order, now: Time) {
+    pub fn sync(&mut self, state: &State, order: &Arc<dyn Order>, place: &Arc<dyn Place>, now: Time) {
         let is_bloated = self.kept + self.arrivals.len() > 2 * state.jobs.waiting.len() + 1024;
-        if self.order != Some(order.name()) {
-            self.stuck = Stuck::default(); // found by another policy
+        let is_others = self.keeper.as_ref().is_none_or(|keeper| !keeper.is(order, place));
+        if is_others {
+            self.stuck = Stuck::default();
+            self.keeper = Some(Keeper(order.clone(), place.clone()));
         }
         let view = View::of(state);
-        let is_afresh = self.order != Some(order.name()) || is_bloated || order.moves();
+        let is_afresh = is_others || is_bloated || order.moves();
         let mut resting = if is_afresh { BTreeSet::new() } else { std::mem::take(&mut self.resting) };
         let mut place = |id: AskId| {
             let ask = view.ask(id)?;
@@ -97,7 +119,6 @@ impl Lines {
             let places = state.jobs.waiting.iter().filter_map(|&id| place(id)).collect();
             self.sort_afresh(places);
             self.arrivals.clear();
-            self.order = Some(order.name());
         }
         for id in std::mem::take(&mut self.arrivals) {
             if let Some((line, spot)) = place(id) {
@@ -144,17 +165,20 @@ impl Lines {
     fn firsts(&self, line: LineId, tenant: Option<TenantId>) -> impl Iterator<Item = Spot> + '_ {
         let spots = self.lines.get(&line);
         let least = (tenant.unwrap_or(TenantId(0)), Qos::BestEffort, i32::MIN);
-        let mut from = Bound::Included((least, FIRST));
+        let mut last: Option<Claim> = None;
         std::iter::from_fn(move || {
-            let spot = *spots?.range((from, Bound::Unbounded)).next()?;
-            from = Bound::Excluded((spot.0, LAST));
-            tenant.is_none_or(|tenant| tenant == spot.0.0).then_some(spot)
+            let first = *match last {
+                None => spots?.at_or_above(&(least, FIRST)),
+                Some(claim) => spots?.above(&(claim, LAST)),
+            }?;
+            last = Some(first.0);
+            tenant.is_none_or(|tenant| tenant == first.0.0).then_some(first)
         })
     }
 
     /// The one behind a spot in its group. It may have gone.
     fn next(&self, line: LineId, spot: Spot) -> Option<Entry> {
-        let rest = (Bound::Excluded(spot), Bound::Included((spot.0, LAST)));
-        self.lines.get(&line)?.range(rest).next().map(|spot| spot.1)
+        let next = self.lines.get(&line)?.above(&spot)?;
+        (next.0 == spot.0).then_some(next.1)
     }
 }

@@ -27,8 +27,14 @@ impl Scheduler {
             return plan;
         }
         let policy = self.policy.clone();
-        let mut draft =
-            Draft::new(&self.state, &mut self.free, &mut self.lines, self.capabilities, now, None);
+        let mut draft = Draft::new(
+            &self.state,
+            &mut self.free,
+            &mut self.lines,
+            self.capabilities,
+            (policy.name(), now),
+            None,
+        );
         policy.fill(&mut draft);
         let (mut plan, _) = draft.finish();
         if let Err(broken) = check(&self.state, self.capabilities, &plan, now) {

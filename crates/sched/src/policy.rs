@@ -1,12 +1,14 @@
 //! The seam: a policy sees everything and fills a draft. And the kit: a policy made of four small opinions.
 //!
 //! To add a heuristic, write one file under `order`, `size`, `place` or `reclaim` and name a combination in
-//! [`stock`]. To add a joint optimiser, implement [`Policy`]. There is no third way.
+//! [`stock`]. To add a joint optimiser, implement [`Policy`]. There is no third way. Either may live in another crate: a
+//! [`Registry`] is what a program knows, and `examples/joint-policy` shows a program that knows one more.
 
 pub mod order;
 pub mod pipeline;
 pub mod place;
 pub mod reclaim;
+pub mod registry;
 pub mod size;
 pub mod stock;
 
@@ -14,6 +16,7 @@ pub use order::{Key, Order};
 pub use pipeline::Pipeline;
 pub use place::{Need, Place};
 pub use reclaim::Reclaim;
+pub use registry::{Entry, NotFound, Opinions, Registry};
 pub use size::Size;
 
 use crate::draft::Draft;
@@ -24,8 +27,11 @@ use consort_types::Time;
 ///
 /// It may look at everything in the view and at nothing else. What it must remember goes into the policy slot of
 /// the state ([`Draft::remember`]), never into itself: the same state must give the same plan on any machine.
+///
+/// It explains itself: when a draft has a watched ask ([`Draft::watched`]) that it does not start, it notes why
+/// ([`Draft::note`]), with [`Draft::why_waits`] where there is no room.
 pub trait Policy: Send + Sync {
-    /// What people call it.
+    /// What people call it, and under which name it remembers things. Another policy must not use it: it would read them.
     fn name(&self) -> &str;
 
     /// Whether one plan says all it has to say. If not, it is asked again after every plan that changed anything: what

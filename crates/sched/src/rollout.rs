@@ -160,6 +160,9 @@ impl<W: World> Rollout<W> {
             let first = self.scheduler.state.cluster.nodes[node.index()].first;
             self.world.joined(node, DeviceId(first), spec);
         }
+        if let Fact::Accepted(Input::NodeLeft(node)) = event.fact {
+            self.world.left(node);
+        }
         watch.event(&event, &self.scheduler);
         if !self.scheduler.ended.is_empty() {
             self.scheduler.take_ended().into_iter().for_each(|ended| watch.ended(ended));

@@ -5,7 +5,7 @@ use crate::holders::Holders;
 use crate::lines::Lines;
 use crate::policy::Policy;
 use crate::state::State;
-use crate::state::jobs::{Ending, Why};
+use crate::state::jobs::{Ending, HostUse, Why};
 use crate::view::View;
 use consort_types::*;
 use std::sync::Arc;
@@ -53,6 +53,8 @@ pub struct Ended {
     pub served: Total,
     /// Time run multiplied by devices: device-thousandths times nanoseconds.
     pub used: u128,
+    /// The same with processors and memory of hosts, asked for or only counted.
+    pub hosts: HostUse,
     /// Times an ask ran, was interrupted and had to run again, for whatever reason.
     pub restarts: u32,
     /// The part of `restarts` that was a plan's decision.

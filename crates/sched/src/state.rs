@@ -13,10 +13,10 @@ pub(crate) mod tombstones;
 
 use crate::class::Classes;
 use cluster::Cluster;
-use consort_types::{AllocationId, DeviceId, Digest, Grant, Slot, Time};
+use consort_types::{AllocationId, Constants, DeviceId, Digest, Grant, Slot, Time};
 use jobs::Jobs;
 use learned::Learned;
-use ledger::Ledger;
+use ledger::{Decay, Ledger};
 use queues::Queues;
 use serde::{Deserialize, Serialize};
 use std::hash::{Hash, Hasher};
@@ -48,6 +48,16 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// The numbers that decide what an event means.
+    pub fn constants(&self) -> &Constants {
+        self.cluster.settings.constants()
+    }
+
+    /// How usage decays.
+    pub fn decay(&self) -> Decay {
+        Decay::of(self.constants())
+    }
+
     /// The part of a device that an allocation holds and has promised to nobody.
     pub fn unpledged(&self, giver: AllocationId, device: DeviceId) -> Grant {
         let mut spare = Grant { device, share: 0, memory_bytes: 0 };

@@ -1,10 +1,10 @@
 //! The read-only face of the state. Policies, explanations, the command line and the dashboard all look through it.
 
-use crate::class::{Class, ClassId};
+use crate::class::{Class, ClassId, Classes};
 use crate::explain::world_words;
 use crate::state::State;
-use crate::state::cluster::{Health, Pool};
-use crate::state::jobs::{Ask, AskState, Ending, Job, Phase, Why};
+use crate::state::cluster::{Health, Node};
+use crate::state::jobs::{Ask, AskState, Ending, HostUse, Job, Phase, Why};
 use consort_types::*;
 use std::sync::Arc;
 
@@ -59,6 +59,17 @@ pub struct Account {
     pub held: u64,
     /// Device-milliseconds settled so far.
     pub usage_device_ms: u64,
+}
+
+/// What one tenant holds and has used of a pool: thousandths of a processor, or bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolAccount {
+    /// Above this nothing starts that asks for it.
+    pub ceiling: Option<u64>,
+    /// What it holds, asked for or only counted.
+    pub held: u64,
+    /// Milliseconds of one processor, or of one byte, settled so far.
+    pub usage_ms: u128,
 }
 
 /// One device, as others may see it.
@@ -173,10 +184,22 @@ impl<'a> View<'a> {
         self.state.classes.get(id)
     }
 
+    /// What living jobs ask for.
+    pub(crate) fn classes(&self) -> &'a Classes {
+        &self.state.classes
+    }
+
     /// All nodes, in order of id.
     pub fn nodes(&self) -> impl Iterator<Item = NodeView<'a>> + use<'a> {
-        self.state.cluster.nodes.iter().enumerate().map(|(index, node)| NodeView {
-            id: NodeId(index as u32),
+        let (all, view) = (self.state.cluster.nodes.len() as u32, *self);
+        (0..all).filter_map(move |index| view.node_by_id(NodeId(index)))
+    }
+
+    /// A node by its number, unless it left for good.
+    pub fn node_by_id(&self, id: NodeId) -> Option<NodeView<'a>> {
+        let node = self.state.cluster.nodes.get(id.index()).filter(|node| Node::is_there(node))?;
+        Some(NodeView {
+            id,
             spec: &node.spec,
             usable: node.usable(),
             fenced: node.health == Health::Fenced,
@@ -187,6 +210,12 @@ impl<'a> View<'a> {
         })
     }
 
+    /// Numbers of nodes and devices that are free again, and the number of the next device.
+    pub fn vacancies(&self) -> (&'a Vacancies, DeviceId) {
+        let cluster = &self.state.cluster;
+        (&cluster.vacant, DeviceId(cluster.devices.len() as u32))
+    }
+
     /// What no job holds of a node's processors and memory; 0 of what it does not account for.
     pub fn host_left(&self, node: NodeId) -> Host {
         let cluster = &self.state.cluster;
@@ -195,6 +224,16 @@ impl<'a> View<'a> {
             device.map_or(0, |id| cluster.unheld(id).1.max(0) as u64)
         };
         Host { cpu_milli: left(Pool::Cpu), memory_bytes: left(Pool::Memory) }
+    }
+
+    /// What is in foreign hands of a node's processors and memory.
+    pub fn host_foreign(&self, node: NodeId) -> Host {
+        let cluster = &self.state.cluster;
+        let foreign = |pool| {
+            let device = cluster.nodes[node.index()].pool(pool);
+            device.map_or(0, |id| cluster.device(id).foreign_amount)
+        };
+        Host { cpu_milli: foreign(Pool::Cpu), memory_bytes: foreign(Pool::Memory) }
     }
 
     /// A node by its name.
@@ -215,6 +254,11 @@ impl<'a> View<'a> {
         DeviceView { node, kind, held, foreign, ill: device.ill.as_deref() }
     }
 
+    /// The pool that a grant without a share is of.
+    pub fn pool_of(&self, device: DeviceId) -> Option<Pool> {
+        self.state.cluster.pool_of(self.state.cluster.device(device).kind)
+    }
+
     /// A kind by its name.
     pub fn kind(&self, name: &str) -> Option<KindId> {
         self.state.cluster.kind(name)
@@ -229,7 +273,7 @@ impl<'a> View<'a> {
     pub fn kinds(&self) -> impl Iterator<Item = (KindId, &'a KindSpec)> + use<'a> {
         let cluster = &self.state.cluster;
         let kinds = cluster.kinds.iter().enumerate().map(|(index, kind)| (KindId(index as u32), &kind.spec));
-        kinds.filter(|(id, _)| Some(*id) != cluster.pools)
+        kinds.filter(|(id, _)| cluster.pool_of(*id).is_none())
     }
 
     /// Devices of a kind, whatever the health of their nodes.
@@ -265,14 +309,30 @@ impl<'a> View<'a> {
             guarantee: account.guarantee,
             ceiling: account.ceiling,
             held: account.held,
-            usage_device_ms: account.usage_device_ms,
+            usage_device_ms: u64::try_from(account.usage_ms).unwrap_or(u64::MAX),
         }
+    }
+
+    /// A tenant's account for a pool.
+    pub fn pool_account(&self, tenant: TenantId, pool: Pool) -> PoolAccount {
+        let kind = self.state.cluster.pool_kind(pool);
+        let account = kind.map(|kind| self.state.ledger.account(tenant, kind)).unwrap_or_default();
+        PoolAccount { ceiling: account.ceiling, held: account.held, usage_ms: account.usage_ms }
     }
 
     /// What a tenant held lately of one kind, up to the last event that was a reason to plan: an average in thousandths of a device, shifted left by
     /// 16, that halves with every day in which it holds nothing.
     pub fn recent(&self, tenant: TenantId, kind: KindId) -> u64 {
-        self.state.ledger.account(tenant, kind).recent(self.state.stirred_at)
+        let coarseness = self.state.cluster.coarseness(kind);
+        self.state.ledger.account(tenant, kind).recent(self.state.decay(), self.state.stirred_at, coarseness)
+    }
+
+    /// The kinds of the pools, how much all hosts have of each, whatever the health of their nodes, and by how many bits
+    /// amounts are shifted to the right in what [`recent`](Self::recent) says of them.
+    pub(crate) fn pools(&self) -> impl Iterator<Item = (KindId, u64, u32)> + use<'a> {
+        let cluster = &self.state.cluster;
+        let known = |kind| Some((kind, cluster.pool_of(kind)?.of(&cluster.hosts), cluster.coarseness(kind)));
+        cluster.pool_kinds().filter_map(known)
     }
 
     /// All queues, in order of id.
@@ -285,9 +345,17 @@ impl<'a> View<'a> {
         self.state.queues.get(id)
     }
 
-    /// What the policy remembers.
-    pub fn slot(&self) -> &'a Slot {
-        &self.state.slot
+    /// What a policy of this name remembered in this version of its layout; nothing if another policy, or another version,
+    /// wrote last. Policies read it through [`crate::Draft::memory`].
+    pub fn memory_of(&self, policy: &str, version: u32) -> Option<&'a [i64]> {
+        let slot = &self.state.slot;
+        (slot.policy == policy && slot.version == version && !policy.is_empty()).then_some(&slot.words[..])
+    }
+
+    /// The policy that remembers something, by name, and the version of its layout.
+    pub fn remembering(&self) -> Option<(&'a str, u32)> {
+        let slot = &self.state.slot;
+        (!slot.policy.is_empty()).then_some((&slot.policy, slot.version))
     }
 }
 
@@ -307,7 +375,12 @@ impl<'a> JobView<'a> {
         self.job.submitted
     }
 
-    /// The same, to be kept.
+    /// What it had of hosts in attempts that are over.
+    pub fn hosts(&self) -> HostUse {
+        self.job.hosts
+    }
+
+    /// The spec, to be kept.
     pub fn shared_spec(&self) -> Arc<JobSpec> {
         self.job.spec.clone()
     }

@@ -146,9 +146,49 @@ fn an_ended_job_takes_its_story_along() {
         house.now = house.now + Span::seconds(3600);
         house.settle();
     }
-    let ended = house.scheduler.take_ended().pop().expect("no retry is left");
+    let ended = house.scheduler.take_ended().pop().expect("no retries left");
     let last = ended.story.entries().last().expect("it has a story");
-    assert_eq!(last.told(&ended.spec), "attempt 3 failed with status 3; no retry is left");
+    assert_eq!(last.told(&ended.spec), "attempt 3 failed with status 3; no retries left");
+}
+
+#[test]
+fn fewer_processors_and_less_memory_are_remedies() {
+    let mut house = House::new();
+    let host = |cpus: u64, gib: u64| Host { cpu_milli: cpus * 1000, memory_bytes: gib << 30 };
+    let devices = vec![DeviceGroup { kind: "a".into(), count: 4, island: 0 }];
+    house.say(Input::Drain(NodeId(0))); // it does not say what it has, so nothing is short there
+    house.say(Input::NodeJoined(NodeSpec {
+        name: "n".into(),
+        devices,
+        host: host(16, 64),
+        ..NodeSpec::default()
+    }));
+    let submit = |house: &mut House, name: &str, host: Host| {
+        let spec = JobSpec::gang(name, 1, Shape { host, ..Shape::of("a") });
+        let spec = JobSpec { tenant: "red".into(), qos: Qos::Guaranteed, ..spec };
+        let job = house.scheduler.view().next_job();
+        house.say(Input::Submit(Arc::new(spec)));
+        house.settle();
+        job
+    };
+    submit(&mut house, "holder", host(10, 40));
+    let job = submit(&mut house, "cpus", host(8, 0));
+    let undrain = "`consort nodes undrain n-a` lets it start.";
+    let cpus = "Submitted again with 6 cpus instead of 8 cpus, it would start.";
+    assert_eq!(house.remedies(job), [undrain, "Submitted again for kind b, it would start.", cpus]);
+    house.say(Input::Cancel(job));
+    let job = submit(&mut house, "memory", host(1, 32));
+    let memory =
+        "Submitted again with 24 GiB of host memory instead of 32 GiB of host memory, it would start.";
+    assert!(house.remedies(job).contains(&memory.into()), "{:?}", house.remedies(job));
+    house.say(Input::Cancel(job));
+    // At a ceiling as well.
+    let quota = Quota { kind: "cpus".into(), guarantee: 0, ceiling: Some(13) };
+    house.say(Input::SetTenant(TenantSpec { name: "red".into(), quotas: vec![quota] }));
+    let job = submit(&mut house, "over", host(5, 0));
+    let reason = house.scheduler.explain(house.now, job).expect("it lives").asks[0].1.to_string();
+    assert_eq!(reason, "tenant red is limited to 13 cpus: 10 in use, 5 more needed");
+    assert_eq!(house.remedies(job), ["Submitted again with 3 cpus instead of 5 cpus, it would start."]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! that remembers no class as stuck, because it might take something back, and never does.
 
 use consort_sched::policy::{Key, Order, Pipeline, Policy, Reclaim, order, size};
-use consort_sched::{Doing, Draft, Scheduler, stock};
+use consort_sched::{Doing, Draft, Scheduler, View, stock};
 use consort_types::*;
 use std::sync::Arc;
 
@@ -33,11 +33,11 @@ impl Reclaim for Never {
 }
 
 fn policy(seed: u64, reclaim: Vec<Box<dyn Reclaim>>) -> Arc<dyn Policy> {
-    let order: Box<dyn Order> = match seed % 5 {
-        0 => Box::new(order::Fifo),
-        1 => Box::new(order::Shortest),
-        2 => Box::new(order::ShortestArea),
-        _ => Box::new(order::Fair),
+    let order: Arc<dyn Order> = match seed % 5 {
+        0 => Arc::new(order::Fifo),
+        1 => Arc::new(order::Shortest),
+        2 => Arc::new(order::ShortestArea),
+        _ => Arc::new(order::Fair),
     };
     let place = stock::PLACES[(seed / 5) as usize % stock::PLACES.len()].place(1);
     Arc::new(Pipeline { name: "tried".into(), order, size: Box::new(size::Widest), place, reclaim })
@@ -52,10 +52,14 @@ fn kind(dice: &mut Dice) -> Input {
 
 fn tenant(dice: &mut Dice) -> Input {
     let mut quota = |kind: &&str| {
-        let ceiling = dice.chance(40).then(|| dice.below(9) as u32);
+        let ceiling = dice.chance(40).then(|| dice.below(9));
         Quota { kind: (*kind).into(), guarantee: 0, ceiling }
     };
-    let quotas = KINDS.iter().map(&mut quota).collect();
+    let mut quotas: Vec<Quota> = KINDS.iter().map(&mut quota).collect();
+    for (pool, most) in [(Pool::Cpu, 30), (Pool::Memory, 200)] {
+        let ceiling = Some(dice.below(most)).filter(|_| dice.chance(30));
+        quotas.push(Quota { kind: pool.name().into(), guarantee: 0, ceiling });
+    }
     Input::SetTenant(TenantSpec { name: format!("t{}", dice.below(3)), quotas })
 }
 
@@ -144,7 +148,8 @@ fn step(dice: &mut Dice, scheduler: &Scheduler) -> Option<Input> {
         31 | 32 => node(dice),
         33 => {
             let shares = (0..devices).map(|_| *dice.one_of(&[0, 0, 0, 500, WHOLE])).collect();
-            Input::ForeignUse { node: some, shares }
+            let host = *dice.one_of(&[Host::NONE, Host { cpu_milli: 6_000, memory_bytes: 50 }]);
+            Input::ForeignUse { node: some, shares, host }
         }
         34 => {
             let ill = (0..devices).filter(|_| dice.chance(20));
@@ -233,4 +238,57 @@ fn what_is_remembered_changes_no_plan() {
         (said, starts) = (said + more, starts + started);
     }
     assert!(said > 30_000 && starts > 10_000, "{said} steps and {starts} starts say little");
+}
+
+/// Two pipelines of the same name whose orders differ in a parameter, and that take turns in one policy.
+struct Either(Pipeline, Pipeline);
+
+struct ByPriority(i64);
+
+impl Order for ByPriority {
+    fn key(&self, view: &View<'_>, ask: AskId, _now: Time) -> Key {
+        let priority = view.ask(ask).map_or(0, |ask| i64::from(ask.spec().priority));
+        Key { level: self.0 * priority, rank: 0 }
+    }
+}
+
+impl Policy for Either {
+    fn name(&self) -> &str {
+        "either"
+    }
+    fn fill(&self, draft: &mut Draft<'_>) {
+        if draft.view().seen().is_multiple_of(2) { self.0.fill(draft) } else { self.1.fill(draft) }
+    }
+}
+
+#[test]
+fn lines_belong_to_an_order_and_not_to_its_name() {
+    let pipeline = |sign| Pipeline {
+        name: "same".into(),
+        order: Arc::new(ByPriority(sign)),
+        size: Box::new(size::Widest),
+        place: stock::PLACES[0].place(1),
+        reclaim: vec![],
+    };
+    let policy = Arc::new(Either(pipeline(1), pipeline(-1)));
+    let mut warm = Scheduler::new(policy, Capabilities::default());
+    let devices = vec![DeviceGroup { kind: "a".into(), count: 1, island: 0 }];
+    let mut inputs = vec![
+        Input::SetKind(KindSpec::named("a")),
+        Input::SetTenant(TenantSpec { name: "default".into(), quotas: vec![] }),
+        Input::SetQueue(QueueSpec { name: "default".into(), priority: 0, strict: false, tenants: vec![] }),
+    ];
+    let job = |priority| JobSpec { priority, ..JobSpec::gang("j", 1, Shape::of("a")) };
+    inputs.extend((0..4).map(|priority| Input::Submit(Arc::new(job(priority)))));
+    inputs.insert(3, Input::NodeJoined(NodeSpec { name: "n".into(), devices, ..NodeSpec::default() }));
+    for input in inputs {
+        assert!(say(&mut warm, Time::ZERO, input));
+        let first = |scheduler: &mut Scheduler| match &scheduler.plan(Time::ZERO).moves[..] {
+            [Move::Start { ask, .. }, ..] => Some(ask.job),
+            _ => None,
+        };
+        let mut cold = warm.clone();
+        cold.drop_caches();
+        assert_eq!(first(&mut warm), first(&mut cold), "after {} events", warm.view().seen());
+    }
 }

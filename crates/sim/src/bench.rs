@@ -11,6 +11,7 @@ mod tiresias;
 use crate::report::{Record, Report};
 use crate::run::RunError;
 use crate::workload::ReadError;
+use consort_sched::Registry;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -24,6 +25,8 @@ pub struct Request {
     pub cases: Vec<String>,
     /// Which policies; all that it knows when empty.
     pub policies: Vec<String>,
+    /// Policies that can be named beside those of the benchmark, where it takes any.
+    pub known: Registry,
     /// Seeds, where chance matters; its own when empty.
     pub seeds: Vec<u64>,
     /// Where the benchmark data is.
@@ -79,10 +82,26 @@ pub struct Scenario {
     pub cases: &'static [&'static str],
     /// Further cases that can be named.
     pub more_cases: &'static [&'static str],
-    /// Policies it knows.
+    /// Policies it knows: those of the peers it is compared with.
     pub policies: &'static [&'static str],
+    /// Whether it also takes any policy of a registry. What a name means here comes first.
+    pub takes_any: bool,
     /// Whether it reads public data.
     pub needs_data: bool,
+}
+
+impl Scenario {
+    /// Names of all policies that it can run.
+    pub fn names<'a>(&self, known: &'a Registry) -> Vec<&'a str> {
+        let own = self.policies.iter().copied();
+        let others = known.names().filter(|name| self.takes_any && !self.policies.contains(name));
+        own.chain(others).collect()
+    }
+
+    /// Whether it can run this policy, which may have a placement behind its name.
+    pub fn knows(&self, known: &Registry, policy: &str) -> bool {
+        self.policies.contains(&policy) || (self.takes_any && known.find(policy).is_ok())
+    }
 }
 
 /// Why a benchmark cannot be run.
@@ -128,11 +147,17 @@ pub fn run(request: &Request, progress: &mut Progress<'_>) -> Result<Vec<Row>, B
         return Err(unknown("benchmark", &request.scenario, &names()));
     };
     let all: Vec<&str> = scenario.cases.iter().chain(scenario.more_cases).copied().collect();
-    let cases = chosen("case", &request.cases, scenario.cases, &all)?;
-    let policies = chosen("policy", &request.policies, scenario.policies, scenario.policies)?;
+    let cases = match request.cases.iter().find(|name| !all.contains(&name.as_str())) {
+        Some(name) => return Err(unknown("case", name, &all)),
+        None => chosen(&request.cases, scenario.cases),
+    };
+    let policies = match request.policies.iter().find(|name| !scenario.knows(&request.known, name)) {
+        Some(name) => return Err(unknown("policy", name, &scenario.names(&request.known))),
+        None => chosen(&request.policies, scenario.policies),
+    };
     if let Some(seed) = request.seeds.first().filter(|_| scenario.name != "frag-openb") {
         let sentence = format!(
-            "{} involves no chance, so --seed {seed} means nothing here; leave it out",
+            "--seed {seed} cannot be used with {}, which has no randomness; leave it out",
             scenario.name
         );
         return Err(BenchError::Unknown(sentence));
@@ -140,20 +165,19 @@ pub fn run(request: &Request, progress: &mut Progress<'_>) -> Result<Vec<Row>, B
     match scenario.name {
         "frag-openb" => openb::run(&request.data, &cases, &policies, &request.seeds, progress),
         "plan-scale" => scale::run(&cases, progress),
-        "tiresias" => tiresias::run(&request.data, &cases, &policies, progress),
-        name => helios::run(name, &request.data, &cases, &policies, progress),
+        "tiresias" => tiresias::run((&request.data, &request.known), &cases, &policies, progress),
+        name => helios::run(name, (&request.data, &request.known), &cases, &policies, progress),
     }
 }
 
 fn unknown(what: &str, name: &str, known: &[&str]) -> BenchError {
-    BenchError::Unknown(format!("there is no {what} {name}; known are {}", known.join(", ")))
+    BenchError::Unknown(format!("unknown {what} `{name}`; available: {}", known.join(", ")))
 }
 
-/// What was asked for, or the default; everything asked for exists.
-fn chosen(what: &str, asked: &[String], default: &[&str], all: &[&str]) -> Result<Vec<String>, BenchError> {
-    match asked.iter().find(|name| !all.contains(&name.as_str())) {
-        Some(name) => Err(unknown(what, name, all)),
-        None if asked.is_empty() => Ok(default.iter().map(|name| name.to_string()).collect()),
-        None => Ok(asked.to_vec()),
+/// What was asked for, or the default.
+fn chosen(asked: &[String], default: &[&str]) -> Vec<String> {
+    match asked {
+        [] => default.iter().map(|name| name.to_string()).collect(),
+        asked => asked.to_vec(),
     }
 }

@@ -22,8 +22,8 @@
 //! |---|---|
 //! | `levels site rack` | levels of the topology above the node, outermost first |
 //! | `cluster 2 nodes, each 8 h200 with 141GiB and 2 cpu, islands of 4, nvlink inside, pcie across, rack r1, features ib and nvme` | nodes `n1`, `n2` and so on; further lines add more; also `lease 30s`, `margin 10s` |
-//! | `policy las` | one of the stock policies; without it, `priority` |
-//! | `tenant red: guarantee 8 h200, ceiling 12 h200` | a tenant; without any such line, tenants need not be declared |
+//! | `policy las` | a policy, `las/spread` with a placement; without it, the default one |
+//! | `tenant red: guarantee 8 h200, ceiling 12 h200, ceiling 64 cpus, ceiling 512GiB mem` | a tenant; without any such line, tenants need not be declared |
 //! | `queue urgent: priority 10, strict, for red and blue` | a queue; likewise |
 //! | `world starts take 10s, stops take 30s, endings take 5s, cannot preempt, cannot share, cannot pick, counts hosts` | what the world is like |
 //! | `at 5s ACT` | what happens when; in order of time |
@@ -31,8 +31,9 @@
 //! | `finally`, `finally tenants`, `finally events` | the same when nothing can happen any more |
 //!
 //! Acts: `submit NAME: CLAUSES`; `pause`, `resume`, `cancel` a job; `node n1 dies`, `is cut off for 20s`, `comes back`,
-//! `drains`, `undrains`; `others use n1[0-3]`, `others use 0.5 of n1[0]`, `others leave n1`; `ill n1[2]: fell off the bus`,
-//! `well n1` (both replace what was said of the node before); news from nowhere
+//! `leaves`, `drains`, `undrains`; `new node n9 like n1`; `others use n1[0-3]`, `others use 0.5 of n1[0]`,
+//! `others use n1, cpus 8, ram 16GiB`, `others leave n1`; `unhealthy n1[2]: fell off the bus`, `healthy n1` (both replace
+//! what was reported of the node before); news from nowhere
 //! (`started a#1`, `refused a#1`, `ended a#1 failed`, `ended a#1 stopped: node n3 is down`, `ended a#1 cancelled`,
 //! `silent n1`, `returned n1`, `fenced n1`, `joined n1`); `refuse the next 2 starts of a`; `tenant ...` and `queue ...` as above; `crash the controller`; `plan` (only lets
 //! time pass until then).
@@ -54,6 +55,7 @@ mod words;
 
 use crate::workload::ReadError;
 use crate::workload::read_error::InFile;
+use consort_sched::Registry;
 
 /// What came of a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,19 +77,24 @@ impl Played {
 
 /// Reads a story without playing it, which is quick however long the story would run. `file` is what errors call it.
 pub fn read_only(file: &str, text: &str) -> Result<(), ReadError> {
-    read::read(text).in_file(file).map(drop)
+    read::read(text, &Registry::stock()).in_file(file).map(drop)
 }
 
-/// Plays a scenario. `file` is what errors call it.
+/// Plays a scenario under a stock policy. `file` is what errors call it.
 pub fn play(file: &str, text: &str) -> Result<Played, ReadError> {
-    let story = read::read(text).in_file(file)?;
+    play_under(&Registry::stock(), file, text)
+}
+
+/// The same where the story may name any of these policies.
+pub fn play_under(policies: &Registry, file: &str, text: &str) -> Result<Played, ReadError> {
+    let story = read::read(text, policies).in_file(file)?;
     let told = play::play(&story, play::Crashes::AsWritten).in_file(file)?;
     Ok(expectation::compare(text, &story, &told))
 }
 
 /// The same, and after every instant the controller crashes and is rebuilt from its journal. Nothing may change.
 pub fn play_crashing(file: &str, text: &str) -> Result<Played, ReadError> {
-    let story = read::read(text).in_file(file)?;
+    let story = read::read(text, &Registry::stock()).in_file(file)?;
     let told = play::play(&story, play::Crashes::AfterEveryStep).in_file(file)?;
     Ok(expectation::compare(text, &story, &told))
 }

@@ -1,6 +1,6 @@
 //! The swarm: many short histories, each from one number, in which everything goes wrong that can.
 //!
-//! A history is a random small cluster, random jobs, a random stock policy, and a troublemaker who cancels, pauses,
+//! A history is a random small cluster, random jobs, a random policy of a registry, and a troublemaker who cancels, pauses,
 //! drains, kills nodes, cuts them off, crashes the controller, repeats old news and lies about attempts. After every
 //! event a witness holds the scheduler to its promises; the virtual world keeps a ledger of its own of who
 //! really runs where. At the end the trouble stops, and everything that can run must run to its end.
@@ -12,8 +12,10 @@
 //! | `setting`, `jobs` | clusters and submissions out of dice |
 //! | `trouble` | what users, administrators and bad luck do |
 //! | `witness` | what must hold after every event |
+//! | [`laws`] | what placements and sizes must keep to, for those of others too |
 
 mod jobs;
+pub mod laws;
 mod setting;
 mod trouble;
 mod witness;
@@ -23,7 +25,7 @@ use crate::dice::Dice;
 use crate::run::recover;
 use crate::workload::Submission;
 use crate::world::VirtualWorld;
-use consort_sched::{Policy, Rollout, Scheduler, stock};
+use consort_sched::{Policy, Registry, Rollout, Scheduler, stock};
 use consort_types::*;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -133,11 +135,16 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Plays one history to its end. A panic inside it is a failure like any other.
+/// Plays one history to its end, under a stock policy. A panic inside it is a failure like any other.
 pub fn play(seed: u64) -> Result<Tally, Failure> {
+    play_under(&Registry::stock(), seed)
+}
+
+/// The same under one of these policies.
+pub fn play_under(policies: &Registry, seed: u64) -> Result<Tally, Failure> {
     let journal = Rc::new(RefCell::new(vec![]));
     let history = journal.clone();
-    let outcome = catch_unwind(AssertUnwindSafe(move || History::new(seed, history).play()));
+    let outcome = catch_unwind(AssertUnwindSafe(move || History::new(policies, seed, history).play()));
     let what = match outcome {
         Ok(Ok(tally)) => return Ok(tally),
         Ok(Err(what)) => what,
@@ -167,12 +174,12 @@ struct History {
 }
 
 impl History {
-    fn new(seed: u64, journal: Rc<RefCell<Vec<Event>>>) -> Self {
+    fn new(policies: &Registry, seed: u64, journal: Rc<RefCell<Vec<Event>>>) -> Self {
         let mut dice = Dice::new(seed);
         let cluster = setting::cluster(&mut dice);
-        let stock = dice.one_of(stock::ALL);
+        let entry = dice.one_of(policies.entries());
         let place = if dice.chance(0.5) { &stock::PLACES[0] } else { dice.one_of(stock::PLACES) };
-        let policy = stock.policy_with(place.place(1));
+        let policy = entry.placed(place).policy();
         let (count, over) = (dice.whole(15, 50), *dice.one_of(&[30.0, 300.0, 3000.0]));
         let submissions: Arc<[Submission]> = jobs::submissions(&mut dice, &cluster, count, over).into();
         let world = VirtualWorld::new(&cluster, submissions)
@@ -318,7 +325,7 @@ impl History {
         let journal = self.witness.journal.borrow();
         let capabilities = consort_types::World::capabilities(&self.rollout.world);
         // Under another policy: replaying asks none.
-        let mut again = Scheduler::new(stock::ALL[1].policy(), capabilities);
+        let mut again = Scheduler::new(stock::standard().policy(), capabilities);
         let mut marks = self.witness.marks.iter().peekable();
         for (index, event) in journal.iter().enumerate() {
             again.apply(event);

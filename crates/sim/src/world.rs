@@ -68,6 +68,8 @@ enum Happening {
     Reconnect(NodeId, u32),
     LeaseOut(NodeId, u32),
     Emptied(NodeId, u32),
+    /// A node that left says so again.
+    Leaves(NodeId),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -210,7 +212,7 @@ impl VirtualWorld {
         let Some(live) = self.live.get_mut(&id) else { return };
         let is_heard = live.nodes.iter().all(|&node| !self.nodes.is_silent(node));
         if live.over.is_some() || live.leaving || live.running.is_some() || !is_heard {
-            return; // brought up again when the node is heard again
+            return; // brought up again when the node responds again
         }
         let (members, most) = live.width;
         live.running = Some((now, members, most));
@@ -248,7 +250,7 @@ impl VirtualWorld {
     fn tell_ended(&mut self, now: Time, id: AllocationId, outcome: Outcome, inputs: &mut Vec<Input>) {
         let Some(live) = self.live.get(&id) else { return };
         if live.nodes.iter().any(|&node| self.nodes.is_silent(node)) {
-            return; // told when the node is heard again, or never
+            return; // told when the node responds again, or never
         }
         if outcome != Outcome::Succeeded {
             self.note_progress(now, id);
@@ -348,6 +350,7 @@ impl World for VirtualWorld {
                 Happening::Reconnect(node, number) => self.reconnect(now, node, number, inputs),
                 Happening::LeaseOut(node, number) => self.lease_out(now, node, number),
                 Happening::Emptied(node, number) => self.emptied(now, node, number, inputs),
+                Happening::Leaves(node) => self.leaves(node, inputs),
             }
         }
         while self
@@ -358,6 +361,14 @@ impl World for VirtualWorld {
             let Some((_, act)) = self.script.pop_front() else { break };
             self.act(now, act, inputs);
         }
+    }
+
+    fn joined(&mut self, node: NodeId, first: DeviceId, spec: &NodeSpec) {
+        self.nodes.joined(node, first, spec);
+    }
+
+    fn left(&mut self, node: NodeId) {
+        self.nodes.left(node);
     }
 
     fn settled(&mut self, ended: &[AllocationId]) {
@@ -373,6 +384,7 @@ impl World for VirtualWorld {
         let spec = match input {
             Input::Submit(spec) => spec,
             Input::NodeReturned(node) => return self.return_refused(now, *node),
+            Input::NodeLeft(node) => return self.leaving_refused(now, *node),
             _ => return,
         };
         // Everything after it in this batch moves up by one.

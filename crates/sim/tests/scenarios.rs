@@ -126,13 +126,13 @@ fn what_cannot_be_read_is_pointed_at() {
         ("at 5s node n3 dies", "4:12: found `n3`, expected a node of the cluster: n1, n2"),
         (
             "at 5s node n1 sulks",
-            "4:15: found `sulks`, expected dies, is cut off for, is given up for, is adrift for, comes back, drains or undrains",
+            "4:15: found `sulks`, expected dies, is cut off for, is given up for, is adrift for, comes back, leaves, drains or undrains",
         ),
         ("at 5s others use n1[0-8]", "4:18: found `n1[0-8]`, expected a whole number from 0 to 7"),
-        ("at 5s ill n1[8]: smokes", "4:11: found `n1[8]`, expected a whole number from 0 to 7"),
-        ("at 5s ill n1[2]", "4:16: the line ends here, expected `:`"),
-        ("at 5s ill n1[2]:", "4:17: the line ends here, expected what is wrong with it"),
-        ("at 5s well n3", "4:12: found `n3`, expected a node of the cluster: n1, n2"),
+        ("at 5s unhealthy n1[8]: smokes", "4:17: found `n1[8]`, expected a whole number from 0 to 7"),
+        ("at 5s unhealthy n1[2]", "4:22: the line ends here, expected `:`"),
+        ("at 5s unhealthy n1[2]:", "4:23: the line ends here, expected what is wrong with it"),
+        ("at 5s healthy n3", "4:15: found `n3`, expected a node of the cluster: n1, n2"),
         ("at 0s submit a: gang of 0 h200", "4:25: found `0`, expected a whole number from 1 to 1,000,000"),
         (
             "at 0s submit a: gang of 1 h200 quickly",
@@ -172,20 +172,20 @@ fn what_cannot_be_read_is_pointed_at() {
 
 #[test]
 fn a_story_needs_a_title_and_a_cluster() {
-    let title = "story.txt:1:1: there is no title, expected a paragraph that says what the story is about";
+    let title = "story.txt:1:1: missing title, expected a paragraph that says what the scenario is about";
     assert_eq!(play("story.txt", "cluster 1 node, each 1 t4\n").unwrap_err().to_string(), title);
     assert_eq!(play("story.txt", "").unwrap_err().to_string(), title);
-    let cluster = "story.txt: there is no cluster, expected a line like `cluster 2 nodes, each 8 h200`";
+    let cluster = "story.txt: missing cluster, expected a line like `cluster 2 nodes, each 8 h200`";
     assert_eq!(play("story.txt", "A title\n").unwrap_err().to_string(), cluster);
-    let refused = "story.txt: the cluster was refused: tenant red, quota for tpu: there is no such kind; \
-                   known kinds are t4";
+    let refused = "story.txt: the cluster was refused: tenant red, quota for tpu: unknown kind; \
+                   known kinds: t4";
     let text = "A title\n\ncluster 1 node, each 1 t4\ntenant red: ceiling 5 tpu\nfinally\n";
     assert_eq!(play("story.txt", text).unwrap_err().to_string(), refused);
 }
 
 #[test]
 fn a_story_expects_something() {
-    let error = "story.txt: there is no expectation, expected at least one line `expect` or `finally`";
+    let error = "story.txt: missing expectation, expected at least one line `expect` or `finally`";
     let text = "A title\n\ncluster 1 node, each 1 t4\nat 0s submit a: gang of 1 t4\n";
     assert_eq!(play("story.txt", text).unwrap_err().to_string(), error);
     assert_eq!(read_only("story.txt", text).unwrap_err().to_string(), error);
@@ -205,7 +205,7 @@ fn a_statement_in_the_title_is_pointed_at() {
     ] {
         let text =
             format!("# A remark.\nA title\nand more of it.\n{line}\n\ncluster 1 node, each 1 t4\nfinally\n");
-        let error = format!("story.txt:4:1: `{keyword}` stands in the title, put an empty line before it");
+        let error = format!("story.txt:4:1: `{keyword}` is part of the title; put an empty line before it");
         assert_eq!(play("story.txt", &text).unwrap_err().to_string(), error);
     }
     for prose in

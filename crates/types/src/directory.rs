@@ -8,6 +8,7 @@ use crate::id::{DeviceId, JobId, NodeId};
 use crate::input::{Event, Fact, Input};
 use crate::job::JobSpec;
 use crate::narrate::Names;
+use crate::vacancies::Vacancies;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -19,51 +20,96 @@ pub struct Directory {
     submitted: u64,
 }
 
-/// Nodes, with their names and devices, in the order in which they first joined.
+#[derive(Clone, Debug)]
+struct Known {
+    spec: NodeSpec,
+    /// Its first device.
+    first: u32,
+    /// It left for good. Its name is kept until another node gets its number, for events that are still to be told.
+    has_left: bool,
+}
+
+impl Known {
+    fn has_hardware_of(&self, spec: &NodeSpec) -> bool {
+        self.spec.devices == spec.devices && self.spec.host == spec.host
+    }
+}
+
+/// How many numbers a node takes: behind its devices there is one for the processors and one for the memory of its host, if
+/// it accounts for them.
+fn size(spec: &NodeSpec) -> u32 {
+    let devices: u32 = spec.devices.iter().map(|group| group.count).sum();
+    devices + if spec.host.is_none() { 0 } else { 2 }
+}
+
+/// Nodes, with their names and devices, by number.
 #[derive(Clone, Debug, Default)]
 pub struct Nodes {
-    specs: Vec<NodeSpec>,
+    known: Vec<Option<Known>>,
     by_name: BTreeMap<String, NodeId>,
     /// By the first of several devices: the node they are in, and how many they are.
     blocks: BTreeMap<u32, (NodeId, u32)>,
     /// The number of the next device.
     next: u32,
+    vacant: Vacancies,
 }
 
 impl Nodes {
-    /// Nodes that have joined, in order, each with its first device.
-    pub fn new<'a>(known: impl Iterator<Item = (&'a NodeSpec, DeviceId)>) -> Self {
-        let mut nodes = Self::default();
-        for (spec, first) in known {
-            let node = NodeId(nodes.specs.len() as u32);
-            nodes.specs.push(spec.clone());
-            nodes.by_name.insert(spec.name.clone(), node);
-            nodes.add_devices(node, spec, first.0);
+    /// Nodes that are there, each with its number and its first device, and the numbers that are free again. `next` is the
+    /// number of the next device.
+    pub fn new<'a>(
+        known: impl Iterator<Item = (NodeId, &'a NodeSpec, DeviceId)>,
+        vacant: Vacancies,
+        next: DeviceId,
+    ) -> Self {
+        let mut nodes = Self { vacant, ..Self::default() };
+        for (id, spec, first) in known {
+            nodes.enter(id, Known { spec: spec.clone(), first: first.0, has_left: false });
         }
+        nodes.next = next.0;
         nodes
     }
 
-    fn add_devices(&mut self, node: NodeId, spec: &NodeSpec, first: u32) {
-        let count: u32 = spec.devices.iter().map(|group| group.count).sum();
-        // Behind the devices there is one number for the processors and one for the memory of the host.
-        let pools = if spec.host.is_none() { 0 } else { 2 };
-        self.blocks.insert(first, (node, count + pools));
-        self.next = self.next.max(first + count + pools);
+    fn enter(&mut self, id: NodeId, node: Known) {
+        if self.known.len() <= id.index() {
+            self.known.resize(id.index() + 1, None);
+        }
+        self.by_name.insert(node.spec.name.clone(), id);
+        self.blocks.insert(node.first, (id, size(&node.spec)));
+        self.known[id.index()] = Some(node);
+    }
+
+    fn known(&self, node: NodeId) -> Option<&Known> {
+        self.known.get(node.index())?.as_ref()
     }
 
     /// A node joined, for the first time or again. Its devices keep their numbers unless they have changed.
     fn join(&mut self, spec: &NodeSpec) {
-        let next = NodeId(self.specs.len() as u32);
-        let node = *self.by_name.entry(spec.name.clone()).or_insert(next);
-        let is_alike = |known: &NodeSpec| known.devices == spec.devices && known.host == spec.host;
-        let is_same = self.specs.get(node.index()).is_some_and(is_alike);
-        match node == next {
-            true => self.specs.push(spec.clone()),
-            false => self.specs[node.index()] = spec.clone(),
-        }
-        if !is_same {
-            self.add_devices(node, spec, self.next);
-        }
+        let next = NodeId(self.known.len() as u32);
+        let id = self.by_name.get(&spec.name).copied();
+        let id = id.unwrap_or_else(|| self.vacant.take_node(next));
+        let before = self.known(id).filter(|known| !known.has_left);
+        let before = before.map(|known| (known.first, size(&known.spec), known.has_hardware_of(spec)));
+        let first = match before {
+            Some((first, _, true)) => first,
+            _ => {
+                if let Some((first, size, _)) = before {
+                    self.vacant.replace(id, first, size);
+                }
+                self.vacant.take_block(size(spec), self.next)
+            }
+        };
+        self.next = self.next.max(first + size(spec));
+        self.enter(id, Known { spec: spec.clone(), first, has_left: false });
+    }
+
+    /// A node left for good.
+    fn leave(&mut self, node: NodeId) {
+        let Some(Some(known)) = self.known.get_mut(node.index()) else { return };
+        known.has_left = true;
+        self.by_name.remove(&known.spec.name);
+        self.vacant.leave(node, known.first, size(&known.spec));
+        self.blocks.retain(|_, (owner, _)| *owner != node);
     }
 
     /// Whether a node of this name has joined.
@@ -73,7 +119,7 @@ impl Nodes {
 
     /// The name of a node.
     pub fn name(&self, node: NodeId) -> Option<&str> {
-        self.specs.get(node.index()).map(|spec| spec.name.as_str())
+        self.known(node).map(|known| known.spec.name.as_str())
     }
 
     /// The node that a device is in, and its position there.
@@ -93,6 +139,7 @@ impl Directory {
     pub fn learn(&mut self, event: &Event) {
         match &event.fact {
             Fact::Accepted(Input::NodeJoined(spec)) => Arc::make_mut(&mut self.nodes).join(spec),
+            Fact::Accepted(Input::NodeLeft(node)) => Arc::make_mut(&mut self.nodes).leave(*node),
             Fact::Accepted(Input::Submit(spec)) => {
                 self.submitted += 1;
                 self.jobs.insert(JobId(self.submitted), spec.clone());
@@ -161,5 +208,19 @@ mod tests {
         assert_eq!([place(0), place(3)], [Some(("n1", 0)), Some(("n1", 3))], "two devices and the host");
         assert_eq!([place(4), place(5), place(8)], [Some(("n2", 0)), Some(("n1", 0)), Some(("n1", 3))]);
         assert_eq!(place(11), None);
+    }
+
+    #[test]
+    fn a_node_that_joins_gets_the_numbers_of_one_that_left() {
+        let mut nodes = Nodes::default();
+        for spec in [node("n1", 2, 0), node("n2", 2, 0), node("n1", 3, 0)] {
+            nodes.join(&spec);
+        }
+        nodes.leave(NodeId(0));
+        assert!(!nodes.has("n1") && nodes.locate(DeviceId(4)).is_none());
+        nodes.join(&node("n3", 2, 0));
+        nodes.join(&node("n4", 3, 0));
+        let place = |device| nodes.locate(DeviceId(device)).map(|(node, at)| (nodes.name(node).unwrap(), at));
+        assert_eq!([place(0), place(2), place(4)], [Some(("n3", 0)), Some(("n2", 0)), Some(("n4", 0))]);
     }
 }

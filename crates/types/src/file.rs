@@ -9,6 +9,8 @@
 //! | [`job`] | the job file: YAML or JSON |
 //! | [`sbatch`] | a shell script with `#SBATCH` lines |
 //! | [`body`], [`stages`] | what a job and a stage of it run on; shared with the job lists of simulations |
+//! | [`fields`] | the names of all fields, once |
+//! | [`kinds`] | a kind of device, in cluster files and `devices.yaml` |
 //! | [`yaml`] | a tree in which every value knows its place |
 //! | [`json`] | the same tree from JSON |
 //! | [`value`] | single values: times, counts, memory, names |
@@ -16,9 +18,11 @@
 //! | [`limits`] | how large anything may be |
 
 pub mod body;
+pub mod fields;
 pub mod hosts;
 pub mod job;
 pub mod json;
+pub mod kinds;
 pub mod limits;
 mod nearest;
 pub mod read_error;

@@ -5,7 +5,7 @@
 //! the journal holds.
 
 use crate::actor::Actor;
-use crate::cluster::{KindSpec, NodeSpec, Settings};
+use crate::cluster::{Host, KindSpec, NodeSpec, Settings};
 use crate::id::{AllocationId, JobId, NodeId};
 use crate::job::JobSpec;
 use crate::plan::Plan;
@@ -90,12 +90,18 @@ pub enum Input {
     NodeReturned(NodeId),
     /// The world has given the node up. Attempts that were there are told to go until their end is reported.
     NodeFenced(NodeId),
+    /// A fenced node leaves for good: its name, its place and its devices are forgotten, and its number may be given to
+    /// a node that joins later. Reported by a world once nothing of an earlier attempt is left on the node.
+    NodeLeft(NodeId),
     /// Devices of a node are in use by somebody we do not schedule. Replaces the last such report.
     ForeignUse {
         /// Whose devices.
         node: NodeId,
         /// Thousandths in foreign hands, for each device of the node in order.
         shares: Vec<u16>,
+        /// What is in foreign hands of the node's processors and memory. Absent in journals of versions before 0.2.
+        #[serde(default, skip_serializing_if = "Host::is_none")]
+        host: Host,
     },
 
     /// Devices of a node that must not be used. Replaces the last such report; work that holds one is moved.
@@ -211,11 +217,11 @@ impl fmt::Display for Outcome {
             }
             Outcome::Failed { cause: Cause::OutOfMemory, .. } => f.write_str("ran out of memory"),
             Outcome::Failed { cause: Cause::DeviceMemory, .. } => f.write_str("ran out of device memory"),
-            Outcome::Failed { cause: Cause::NotRun, .. } => f.write_str("could not be run, its log says why"),
+            Outcome::Failed { cause: Cause::NotRun, .. } => f.write_str("could not be executed, see its log"),
             Outcome::Failed { cause: Cause::TimeLimit, .. } => {
-                f.write_str("ran into a time limit of the cluster")
+                f.write_str("exceeded a time limit of the cluster")
             }
-            Outcome::Failed { cause: Cause::Cancelled, .. } => f.write_str("was cancelled where it ran"),
+            Outcome::Failed { cause: Cause::Cancelled, .. } => f.write_str("was cancelled outside Consort"),
             Outcome::Stopped => f.write_str("stopped"),
         }
     }

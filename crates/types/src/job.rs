@@ -216,7 +216,7 @@ pub struct Shape {
     /// What each member takes of its node beside devices. A member may want nothing else, and no device.
     #[serde(default)]
     pub host: Host,
-    /// Number formats that would do, the preferred first: a kind that computes in none of them is not acceptable. Any kind
+    /// Number formats that would do, the preferred first: a kind that supports none of them is not acceptable. Any kind
     /// will do when empty.
     #[serde(default)]
     pub precisions: Vec<Precision>,

@@ -18,6 +18,7 @@
 //! | [`narrate`] | events as sentences and as fields, with the names of [`directory`] |
 //! | [`reason`] | why something is not running now (nothing is wrong) |
 //! | [`refusal`] | why we will not do what was asked (something is wrong with the request) |
+//! | [`vacancies`] | numbers of nodes and devices that are free again |
 //! | [`work`] | what a job runs; only worlds look inside |
 //! | [`world`] | desired allocations in, inputs out: simulator, one machine, Slurm, Kubernetes |
 //! | [`file`] | what people write: job files, batch scripts, and how values are read |
@@ -25,6 +26,7 @@
 
 pub mod actor;
 pub mod cluster;
+pub mod constants;
 pub mod digest;
 pub mod directory;
 pub mod file;
@@ -39,11 +41,15 @@ pub mod refusal;
 pub mod story;
 pub mod tenant;
 pub mod time;
+pub mod vacancies;
 pub mod work;
 pub mod world;
 
 pub use actor::Actor;
-pub use cluster::{CPU, DeviceGroup, Host, KindSpec, LevelSpec, NodeSpec, Settings};
+pub use cluster::{
+    CPU, DeviceGroup, Host, KindSpec, LevelSpec, NodeSpec, Pool, Settings, Thousandths, memory_words,
+};
+pub use constants::Constants;
 pub use digest::Digest;
 pub use directory::Directory;
 pub use id::{AllocationId, AskId, DeviceId, JobId, KindId, NodeId, QueueId, TenantId};
@@ -56,5 +62,6 @@ pub use refusal::{Refusal, Rule};
 pub use story::{Entry as StoryEntry, Happened, Story};
 pub use tenant::{QueueSpec, Quota, TenantSpec};
 pub use time::{Span, Time, Total};
+pub use vacancies::Vacancies;
 pub use work::{Command, Grace, Limits, Output, StageWork, Variant, Work, Works};
 pub use world::{Capabilities, Desired, Grain, Wanted, World};

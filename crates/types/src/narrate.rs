@@ -134,12 +134,8 @@ pub fn accepted(input: &Input, submitted: Option<JobId>, by: &str, names: &impl 
             ("tenant-set", format!("tenant {} was set{by}", tenant.name))
         }
         Input::SetQueue(queue) => ("queue-set", format!("queue {} was set{by}", queue.name)),
-        Input::Drain(node) => {
-            ("node-drained", format!("{} takes no new work: drained{by}", names.node(*node)))
-        }
-        Input::Undrain(node) => {
-            ("node-undrained", format!("{} takes work again: undrained{by}", names.node(*node)))
-        }
+        Input::Drain(node) => ("node-drained", format!("{} was drained{by}", names.node(*node))),
+        Input::Undrain(node) => ("node-undrained", format!("{} was undrained{by}", names.node(*node))),
         Input::Submit(spec) => {
             told.tenant = Some(spec.tenant.clone());
             let job = submitted.map_or_else(|| spec.name.clone(), |job| format!("job {job} ({})", spec.name));
@@ -156,14 +152,21 @@ pub fn accepted(input: &Input, submitted: Option<JobId>, by: &str, names: &impl 
             let plural = if devices == 1 { "" } else { "s" };
             ("node-joined", format!("{} joined with {devices} device{plural}", names.node_called(&spec.name)))
         }
-        Input::NodeSilent(node) => ("node-silent", format!("{} falls silent", names.node(*node))),
-        Input::NodeReturned(node) => ("node-returned", format!("{} is heard again", names.node(*node))),
+        Input::NodeSilent(node) => ("node-silent", format!("{} stopped responding", names.node(*node))),
+        Input::NodeReturned(node) => ("node-returned", format!("{} responds again", names.node(*node))),
         Input::NodeFenced(node) => ("node-fenced", format!("{} is fenced", names.node(*node))),
-        Input::ForeignUse { node, shares } => {
+        Input::NodeLeft(node) => ("node-left", format!("{} left for good{by}", names.node(*node))),
+        Input::ForeignUse { node, shares, host } => {
             let used = shares.iter().filter(|&&share| share > 0).count();
             told.numbers.extend([("used", used as i64), ("devices", shares.len() as i64)]);
             let (all, node) = (shares.len(), names.node(*node));
-            ("foreign-use", format!("{used} of {all} devices of {node} are in use by others"))
+            let mut text = format!("{used} of {all} devices of {node} are in use by others");
+            if !host.is_none() {
+                let amounts = [("cpu_milli", host.cpu_milli), ("memory_bytes", host.memory_bytes)];
+                told.numbers.extend(amounts.map(|(name, amount)| (name, amount as i64)));
+                text += &format!(", and {host}");
+            }
+            ("foreign-use", text)
         }
         Input::DeviceHealth { node, ill } => {
             told.numbers.insert("unhealthy", ill.len() as i64);
@@ -222,6 +225,7 @@ fn node_of(input: &Input) -> Option<NodeId> {
         | Input::NodeSilent(node)
         | Input::NodeReturned(node)
         | Input::NodeFenced(node)
+        | Input::NodeLeft(node)
         | Input::ForeignUse { node, .. }
         | Input::DeviceHealth { node, .. } => Some(*node),
         _ => None,
@@ -296,9 +300,9 @@ pub fn change(change: &Move, attempt: Option<u32>, names: &impl Names) -> Change
                     (claim.map_or("preempted", |claim| claim.word()), Some(*by), text)
                 }
                 StopCause::TimeLimit => {
-                    ("time-limit", None, format!("{who} must stop: it is over its time limit"))
+                    ("time-limit", None, format!("{who} is stopped: it exceeded its time limit"))
                 }
-                StopCause::Yield => ("yield", None, format!("{who} must stop: the policy interrupts it")),
+                StopCause::Yield => ("yield", None, format!("{who} is stopped by the policy")),
             };
             let (ask, tenant) = (Some(allocation.ask), tenant(allocation.ask.job));
             Change { kind: "stop", ask, tenant, cause: Some(word), by, text, ..Change::default() }

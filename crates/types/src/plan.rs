@@ -6,7 +6,8 @@
 use crate::id::{AllocationId, AskId, DeviceId, NodeId};
 use crate::job::Qos;
 use crate::time::Time;
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Serialize, Serializer};
 
 /// A checked list of changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -28,14 +29,35 @@ impl Plan {
     }
 }
 
-/// What a policy remembers between plans, opaque to everybody else. It lives in the state, so that the journal
-/// can rebuild it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// What a policy remembers between plans, opaque to all others. It lives in the state, so that the journal can rebuild
+/// it.
+///
+/// There is one. A policy reads it only if it wrote it; what another policy wrote stays until the first plan in which
+/// the present one remembers something, which replaces it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 pub struct Slot {
-    /// The policy's own version of the layout; a policy ignores versions it does not know.
+    /// The name of the policy that wrote it. Absent in journals of versions before 0.2; no policy reads such a slot.
+    #[serde(default)]
+    pub policy: String,
+    /// The policy's own version of the layout.
     pub version: u32,
     /// Its words.
     pub words: Vec<i64>,
+}
+
+/// Written by hand: in a journal a name that is absent is left out, so that older events keep their bytes; in a snapshot,
+/// where fields have no names, every field must be there.
+impl Serialize for Slot {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let is_named = !self.policy.is_empty() || !to.is_human_readable();
+        let mut written = to.serialize_struct("Slot", 2 + usize::from(is_named))?;
+        if is_named {
+            written.serialize_field("policy", &self.policy)?;
+        }
+        written.serialize_field("version", &self.version)?;
+        written.serialize_field("words", &self.words)?;
+        written.end()
+    }
 }
 
 /// One change.
@@ -77,7 +99,7 @@ pub enum StopCause {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         claim: Option<Claim>,
     },
-    /// One attempt ran longer than its time limit; the job has failed.
+    /// One attempt exceeded its time limit; the job has failed.
     TimeLimit,
     /// The policy wants it to give way for now, on nobody's account; it goes back to its queue.
     Yield,

@@ -1,8 +1,20 @@
 //! The number formats that kinds of device compute in.
 //!
-//! A table of facts about kinds that are known by name, from their makers' data sheets: formats for which the device has
-//! arithmetic of its own, in matrix or vector units. Formats that a library emulates do not count. Of a kind that is not
-//! in the table nothing is known.
+//! A table of facts about kinds that are known by name: formats for which the device has arithmetic of its own, in matrix
+//! or vector units. Formats that a library emulates do not count. Of a kind that is not in the table nothing is known, and
+//! what the owner of a cluster says wins over the table ([`KindSpec::precisions`](crate::KindSpec)).
+//!
+//! | maker | checked against |
+//! |---|---|
+//! | NVIDIA | TensorRT 8.4 and 10.1, *Support Matrix: Hardware and Precision* (compute capability 6.0 to 9.0); Transformer Engine, *Datatype and hardware support matrix* (8.0 to 12.0) |
+//! | AMD | ROCm Compute Profiler, *Performance model: Data type support*; ROCm, *Data types and precision support* |
+//! | Intel, GPUs | article 000098346, *AI Engines and Supported Datatypes*; SYCL extension `sycl_ext_oneapi_matrix`, *Intel XMX Supported Combinations* |
+//! | Intel, Gaudi | Gaudi documentation, *PyTorch Operators*, *FP8 Training*, and *Best Practices* (no double precision) |
+//! | Google | Cloud TPU documentation, pages *v5e*, *v5p*, *v6e* and *TPU7x* |
+//! | AWS | Neuron documentation, *Trainium*, *Trainium2*, *Trainium3* and *Inferentia2 Architecture*, *Data Types* |
+//!
+//! Taken from announcements and not found in such a page: whole numbers on TPU v4 and v5p and on the first Inferentia, all
+//! of Ascend, and NVIDIA devices older than compute capability 6.0.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -65,9 +77,8 @@ impl Precision {
         KINDS.iter().find(|(kinds, _)| kinds.iter().any(is_meant)).map_or(&[], |(_, formats)| formats)
     }
 
-    /// The first of these that a kind computes in.
-    pub fn best(kind: &str, wanted: &[Precision]) -> Option<Precision> {
-        let known = Self::of_kind(kind);
+    /// The first of these that is among those that a device computes in.
+    pub fn best(known: &[Precision], wanted: &[Precision]) -> Option<Precision> {
         wanted.iter().copied().find(|precision| known.contains(precision))
     }
 }
@@ -133,8 +144,10 @@ const KINDS: &[Alike] = &[
     (&["gaudi"], &[Bf16, Fp32]),
     (&["tpu-v3", "tpu-v2"], &[Bf16, Fp32]),
     (&["tpu-v4", "tpu-v5e", "tpu-v5p", "tpu-v6e"], &[Int8, Bf16, Fp32]),
-    (&["tpu-v7x"], &[Fp8, Int8, Bf16, Fp32]),
-    (&["trainium", "trainium2", "inferentia2"], &[Fp8, Fp16, Bf16, Tf32, Fp32]),
+    (&["tpu-v7x"], &[Fp8, Bf16, Fp32]),
+    (&["trainium3"], &[Fp4, Fp8, Fp16, Bf16, Tf32, Fp32]),
+    (&["trainium2"], &[Fp8, Fp16, Bf16, Tf32, Fp32]),
+    (&["trainium", "inferentia2"], &[Fp8, Int8, Fp16, Bf16, Tf32, Fp32]),
     (&["inferentia"], &[Int8, Fp16, Bf16]),
     (&["ascend-910b"], &[Int8, Fp16, Bf16, Fp32]),
     (&["ascend-910"], &[Int8, Fp16, Fp32]),
@@ -148,12 +161,16 @@ mod tests {
 
     #[test]
     fn the_first_that_a_kind_has_is_the_best() {
-        let best = |kind: &str| Precision::best(kind, &[Fp8, Bf16]).map(Precision::name);
+        let best = |kind: &str| Precision::best(Precision::of_kind(kind), &[Fp8, Bf16]).map(Precision::name);
         assert_eq!(best("h200"), Some("fp8"));
         assert_eq!(best("a100"), Some("bf16"));
         assert_eq!(best("v100"), None);
         assert_eq!(best("qpu"), None);
-        assert_eq!(Precision::best("h200", &[Bf16, Fp8]), Some(Bf16), "the order is the user's");
+        assert_eq!(
+            Precision::best(Precision::of_kind("h200"), &[Bf16, Fp8]),
+            Some(Bf16),
+            "the order is the user's"
+        );
     }
 
     #[test]

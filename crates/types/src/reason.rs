@@ -1,5 +1,6 @@
 //! Why something is not running now. Nothing is wrong; it is just not its turn, or there is no room.
 
+use crate::cluster::{Pool, Thousandths, memory_words};
 use crate::id::{AllocationId, AskId, JobId};
 use crate::time::{Span, Time};
 use std::fmt;
@@ -29,7 +30,7 @@ pub enum Reason {
     Starting,
     /// Nothing is in its way: the next plan starts it.
     Next,
-    /// It has been told to end and is giving back its devices.
+    /// It has been told to end and is releasing its devices.
     Releasing,
     /// It has ended.
     Done,
@@ -64,6 +65,19 @@ pub enum Reason {
         /// Thousandths of a device in use.
         in_use: u64,
         /// Thousandths of a device asked for.
+        needs: u64,
+    },
+    /// The same with what it asks for of hosts.
+    HostCeiling {
+        /// The tenant.
+        tenant: String,
+        /// Which part of the hosts.
+        pool: Pool,
+        /// Amount it may use.
+        ceiling: u64,
+        /// Amount in use, whether it was asked for or only counted.
+        in_use: u64,
+        /// Amount asked for.
         needs: u64,
     },
     /// Something ahead in a strict queue cannot start.
@@ -101,6 +115,13 @@ pub enum Reason {
     },
     /// Its devices are promised and being given back by others.
     Promised(Vec<AllocationId>),
+    /// There may be room, and the policy leaves it for later.
+    Deferred {
+        /// The policy.
+        policy: String,
+        /// Why, in its own words: a clause without a full stop.
+        why: String,
+    },
     /// The policy did not get to it.
     NotReached,
 }
@@ -143,24 +164,38 @@ impl Reason {
             }
             Reason::Starting => f.write_str("is starting"),
             Reason::Next => f.write_str("starts with the next plan"),
-            Reason::Releasing => f.write_str("is giving back its devices"),
+            Reason::Releasing => f.write_str("is releasing its devices"),
             Reason::Done => f.write_str("has ended"),
             Reason::Paused => f.write_str("is paused"),
             Reason::AfterJobs(jobs) => write!(f, "waits for job {}", list(jobs)),
             Reason::AfterStages(stages) => write!(f, "waits for stage {}", list(stages)),
             Reason::BackingOff { until, last } => match now {
-                None => write!(f, "tries again at {until}: {last}"),
-                Some(now) => write!(f, "tries again in {}: {last}", left(*until, now)),
+                None => write!(f, "retries at {until}: {last}"),
+                Some(now) => write!(f, "retries in {}: {last}", left(*until, now)),
             },
             Reason::EarlierAttempt { attempt, node } => {
                 write!(f, "waits until attempt {attempt}, lost with node {node}, has ended")
             }
             Reason::Ceiling { tenant, kind, ceiling, in_use, needs } => write!(
                 f,
-                "tenant {tenant} may use {ceiling} {kind}, uses {}, needs {} more",
-                Devices(*in_use),
-                Devices(*needs)
+                "tenant {tenant} is limited to {ceiling} {kind}: {} in use, {} more needed",
+                Thousandths(*in_use),
+                Thousandths(*needs)
             ),
+            Reason::HostCeiling { tenant, pool: Pool::Cpu, ceiling, in_use, needs } => {
+                let [ceiling, in_use, needs] = [ceiling, in_use, needs].map(|amount| Thousandths(*amount));
+                write!(
+                    f,
+                    "tenant {tenant} is limited to {ceiling} cpus: {in_use} in use, {needs} more needed"
+                )
+            }
+            Reason::HostCeiling { tenant, pool: Pool::Memory, ceiling, in_use, needs } => {
+                let [ceiling, in_use, needs] = [ceiling, in_use, needs].map(|amount| memory_words(*amount));
+                write!(
+                    f,
+                    "tenant {tenant} is limited to {ceiling} of host memory: {in_use} in use, {needs} more needed"
+                )
+            }
             Reason::Behind { head, name, queue } => {
                 write!(f, "is behind {} in queue {queue}", called(head.job, name, now))
             }
@@ -220,7 +255,8 @@ impl Reason {
                 }
                 Ok(())
             }
-            Reason::Promised(from) => write!(f, "has been promised devices that {} gives back", list(from)),
+            Reason::Promised(from) => write!(f, "waits for devices that {} is releasing", list(from)),
+            Reason::Deferred { policy, why } => write!(f, "is deferred by {policy}: {why}"),
             Reason::NotReached => f.write_str("has not been considered yet"),
         }
     }
@@ -249,19 +285,6 @@ fn left(until: Time, now: Time) -> Span {
         Span::seconds(span.0 / 1_000_000_000)
     } else {
         Span(span.0 / 1_000_000 * 1_000_000)
-    }
-}
-
-/// Thousandths of a device, shown as people count devices.
-pub(crate) struct Devices(pub u64);
-
-impl fmt::Display for Devices {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0.is_multiple_of(1000) {
-            write!(f, "{}", self.0 / 1000)
-        } else {
-            write!(f, "{}", self.0 as f64 / 1000.0)
-        }
     }
 }
 

@@ -3,11 +3,11 @@
 //! Written by `apply` and therefore the same after every replay. An entry names others by what they were called then,
 //! so that it can be read after they are gone.
 
+use crate::cluster::Thousandths;
 use crate::id::AskId;
 use crate::input::Outcome;
 use crate::job::{Form, JobSpec};
 use crate::plan::Claim;
-use crate::reason::Devices;
 use crate::time::{Span, Time};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -56,7 +56,7 @@ pub enum Happened {
         outcome: Outcome,
         /// The words of the world, if any.
         why: Option<Arc<str>>,
-        /// When it is tried again; never, if no retry is left.
+        /// When it is tried again; never, if no retries left.
         again_at: Option<Time>,
     },
     /// The world ended it without being asked to.
@@ -145,7 +145,7 @@ impl Entry {
             Happened::Failed { again_at: Some(at), .. } | Happened::StartRefused { again_at: at, .. } => {
                 again(*at)
             }
-            Happened::Failed { again_at: None, .. } => "; no retry is left".into(),
+            Happened::Failed { again_at: None, .. } => "; no retries left".into(),
             _ => String::new(),
         }
     }
@@ -180,9 +180,11 @@ impl fmt::Display for Happened {
                 claim.map_or(Ok(()), |claim| write!(f, ": {}", claim.told(tenant)))
             }
             Happened::Yielded => f.write_str("was interrupted by the policy"),
-            Happened::Failed { outcome: Outcome::Succeeded, .. } => f.write_str("ended and should not have"),
+            Happened::Failed { outcome: Outcome::Succeeded, .. } => {
+                f.write_str("ended, although replicas of a service must not")
+            }
             Happened::Failed { outcome, why, .. } => write!(f, "{outcome}{}", said(why)),
-            Happened::Interrupted { why } => write!(f, "was stopped where it ran{}", said(why)),
+            Happened::Interrupted { why } => write!(f, "was stopped outside Consort{}", said(why)),
             Happened::StartRefused { why, .. } => write!(f, "could not be started: {why}"),
             Happened::NodeLost { node } => write!(f, "lost node {node}"),
             Happened::DeviceUnhealthy { node, device, why } => {
@@ -200,15 +202,15 @@ impl Claim {
     pub fn told(self, tenant: &str) -> String {
         match self {
             Claim::Guarantee { used, guarantee } => {
-                let (used, guarantee) = (Devices(used), Devices(guarantee));
+                let (used, guarantee) = (Thousandths(used), Thousandths(guarantee));
                 format!("guarantee of {tenant}, {used} of {guarantee} devices used")
             }
-            Claim::BestEffort => "best-effort work gives way".into(),
+            Claim::BestEffort => "best-effort jobs are preempted first".into(),
             Claim::Priority { claimant, victim } if claimant.0 == victim.0 => {
                 format!("priority {} over {}", claimant.1, victim.1)
             }
             Claim::Priority { claimant, victim } => format!("{} over {}", claimant.0, victim.0),
-            Claim::Order => "ahead in the order of the policy".into(),
+            Claim::Order => "ahead in the policy's order".into(),
         }
     }
 
@@ -257,7 +259,7 @@ mod tests {
             entry(1, failed(Some(Time::seconds(110)))).told(&spec),
             "attempt 1 failed with status 137; attempt 2 starts after a back-off of 10s"
         );
-        assert_eq!(entry(3, failed(None)).told(&spec), "attempt 3 failed with status 137; no retry is left");
+        assert_eq!(entry(3, failed(None)).told(&spec), "attempt 3 failed with status 137; no retries left");
         let ill = Happened::DeviceUnhealthy { node: "a".into(), device: 3, why: "Xid 79".into() };
         assert_eq!(
             entry(1, ill).told(&spec),

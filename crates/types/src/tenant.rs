@@ -7,19 +7,21 @@ use serde::{Deserialize, Serialize};
 pub struct TenantSpec {
     /// Unique.
     pub name: String,
-    /// At most one for each device kind; kinds not named have no guarantee and no ceiling.
+    /// At most one for each device kind, for [`Pool::Cpu`](crate::Pool::Cpu) and for [`Pool::Memory`](crate::Pool::Memory); what is not
+    /// named has no guarantee and no ceiling.
     pub quotas: Vec<Quota>,
 }
 
-/// A tenant's promise and ceiling for one kind of device.
+/// A tenant's promise and ceiling for one kind of device, or its ceiling for a pool of the hosts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Quota {
-    /// The name of the kind.
+    /// The name of the kind; of a pool ([`Pool::name`](crate::Pool::name)) where no kind is called so.
     pub kind: String,
-    /// So many devices it may take back from whoever holds more than promised.
+    /// Guaranteed devices, for which jobs of tenants above their guarantee can be preempted. Always 0 for a pool.
     pub guarantee: u32,
-    /// So many devices it never exceeds.
-    pub ceiling: Option<u32>,
+    /// The most devices that the tenant may use; for a pool, processors or bytes of memory. A job that asks for some of the
+    /// pool is pending until it fits below the ceiling.
+    pub ceiling: Option<u64>,
 }
 
 /// An ordered waiting line with its own parameters.

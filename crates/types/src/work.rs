@@ -19,6 +19,9 @@ pub struct Work {
     pub stages: Vec<StageWork>,
     /// Where workers are started; an absolute path.
     pub workdir: String,
+    /// The container image that workers run in; on the machine itself when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
     /// Asked for by name. Wins over everything but the device masks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<(String, String)>,
@@ -66,6 +69,9 @@ pub struct Variant {
     /// What is run there; what the stage runs when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Command>,
+    /// The container image it runs in; the job's own when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
     /// Asked for by name; wins over the job's own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<(String, String)>,
@@ -77,12 +83,19 @@ impl Work {
         Work {
             stages: vec![StageWork { commands: vec![command], indices: vec![], variants: vec![] }],
             workdir: workdir.into(),
+            image: None,
             env: vec![],
             inherited: vec![],
             grace: Grace::default(),
             limits: Limits::default(),
             output: Output::default(),
         }
+    }
+
+    /// Every container image that it may run in, in no particular order.
+    pub fn images(&self) -> impl Iterator<Item = &str> {
+        let variants = self.stages.iter().flat_map(|stage| &stage.variants);
+        self.image.iter().chain(variants.filter_map(|variant| variant.image.as_ref())).map(String::as_str)
     }
 
     /// What a stage runs on devices of this kind: the same, with its variant for that kind put in place.
@@ -94,6 +107,7 @@ impl Work {
         if let (Some(command), Some(place)) = (&variant.command, work.stages[stage].commands.first_mut()) {
             place.clone_from(command);
         }
+        work.image = variant.image.clone().or(work.image);
         work.env.retain(|(name, _)| !variant.env.iter().any(|(known, _)| known == name));
         work.env.extend(variant.env.iter().cloned());
         work.env.sort();

@@ -89,6 +89,9 @@ pub trait World {
     /// joins, and for all nodes when the two are put together.
     fn joined(&mut self, _node: NodeId, _first: DeviceId, _spec: &NodeSpec) {}
 
+    /// A node left for good. Its number, and those of its devices, may be given to a node that joins later.
+    fn left(&mut self, _node: NodeId) {}
+
     /// Nothing of these need be kept: what the world said about their end is safe on disk, or the scheduler knows nothing
     /// of them. Whatever still runs of one is ended without a report.
     fn settled(&mut self, _ended: &[AllocationId]) {}

@@ -1,9 +1,11 @@
-//! Words that belong to one machine.
+//! Words that belong to one machine, and phrases that users must not read.
 //!
-//! For: the project reads and builds the same everywhere.
-//! Promises: no text file holds an absolute path of somebody's disk, and no lock file or setting names a registry
-//! that only some can reach.
+//! For: the project reads and builds the same everywhere, and speaks in the terms of the field.
+//! Promises: no text file holds an absolute path of one machine, no lock file or setting names a registry that is not
+//! public, and no text for users has one of the [`phrases`].
 //! Never: looks into files that are not text.
+
+mod phrases;
 
 use crate::project::{Fault, Project};
 use crate::run::Verdict;
@@ -32,6 +34,12 @@ pub fn look(project: &Project) -> Result<Verdict, Fault> {
         for (index, line) in text.lines().enumerate() {
             findings.extend(judge(line).map(|what| format!("{file}:{}: {what}", index + 1)));
         }
+        let found = match () {
+            _ if phrases::is_page(&file) => phrases::in_page(&text),
+            _ if phrases::is_source(&file) => phrases::in_source(&text, file.starts_with("crates/cli/")),
+            _ => vec![],
+        };
+        findings.extend(found.into_iter().map(|(line, what)| format!("{file}:{line}: {what}")));
     }
     Ok(Verdict::of(findings, Vec::new()))
 }

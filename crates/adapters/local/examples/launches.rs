@@ -37,6 +37,7 @@ fn main() {
         begun: Default::default(),
         log_dir: folder.join("logs"),
         shim: ShimProgram { program, arguments: vec![], forks: true },
+        containers: Default::default(),
         inventory: Arc::new(Inventory::new("here", vec![device], vec![])),
         node: NodeId(0),
         first_device: 0,

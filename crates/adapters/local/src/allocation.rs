@@ -17,6 +17,7 @@ use consort_agent::process::Identity;
 use consort_agent::status::{Exited, Lost, Started};
 use consort_types::AllocationId;
 use rustix::fd::OwnedFd;
+use std::thread::JoinHandle;
 use std::time::Instant;
 
 /// One allocation.
@@ -56,6 +57,8 @@ pub(crate) struct Member {
     pub lost: Option<Lost>,
     /// What its shim left behind when it died: killed, and perhaps not gone yet.
     pub dying: Vec<Identity>,
+    /// What removes the container that its shim left behind.
+    pub removal: Option<JoinHandle<()>>,
 }
 
 /// How a shim left without a record, or why none was started.
@@ -151,6 +154,7 @@ impl Member {
             ended: None,
             lost: None,
             dying: Vec::new(),
+            removal: None,
         }
     }
 

@@ -222,7 +222,7 @@ impl Keeper {
             Err(_) if is_known => (false, None),
             Err(error) => {
                 let folder = self.folder(id);
-                (true, Some(format!("the folder {} cannot be made: {error}", folder.display())))
+                (true, Some(format!("cannot create folder {}: {error}", folder.display())))
             }
         };
         let members = (0..size).map(|rank| {

@@ -6,10 +6,13 @@
 //! Never: starts anything.
 
 use crate::world::Setup;
-use consort_agent::environment::{Team, environment};
+use consort_agent::containers::{Container, Found};
+use consort_agent::discover::CPU;
+use consort_agent::environment::{Team, Worker, environment};
 use consort_agent::launch::{self, Known, LogOrder, Order};
 use consort_agent::process;
 use consort_types::{AllocationId, Placement};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The orders of all workers, by rank; in words why there can be none.
@@ -28,8 +31,8 @@ pub(crate) fn make(
     let kind = team.workers.first().and_then(|worker| Some(team.devices(worker).next()?.kind.as_str()));
     let work = &*work.on(allocation.ask.stage.into(), kind.unwrap_or_default());
     let stage = work.stages.get(usize::from(allocation.ask.stage));
-    let stage =
-        stage.ok_or_else(|| format!("job {job} says nothing about stage {}", allocation.ask.stage))?;
+    let stage = stage.ok_or_else(|| format!("job {job} has no stage {}", allocation.ask.stage))?;
+    let runtime = work.image.as_ref().map(|_| setup.containers.find()).transpose()?;
     let mut orders = Vec::new();
     for worker in &team.workers {
         let command = stage.commands.get(worker.role_index as usize);
@@ -56,7 +59,34 @@ pub(crate) fn make(
             },
             record: Some(record_dir.join(launch::record_name(allocation, worker.rank))),
             together: team.workers.len() > 1,
+            container: match (&runtime, &work.image) {
+                (Some(runtime), Some(image)) => Some(container(runtime, image, &team, worker)?),
+                _ => None,
+            },
         });
     }
     Ok(orders)
+}
+
+/// The container of a worker, with the devices it was granted; in words which of them cannot be brought into it.
+fn container(runtime: &Found, image: &str, team: &Team<'_>, worker: &Worker) -> Result<Container, String> {
+    let (mut nvidia, mut nodes) = (Vec::new(), BTreeSet::new());
+    for device in team.devices(worker).filter(|device| device.kind != CPU) {
+        match device.vendor.as_str() {
+            "nvidia" => nvidia.push(device.identity.clone()),
+            _ if device.paths.is_empty() => {
+                return Err(format!(
+                    "{} has no device node that a container could be given; name it with `paths` in devices.yaml, or \
+                     run the job without `image`",
+                    device.identity
+                ));
+            }
+            vendor => {
+                nodes.extend(device.paths.iter().cloned());
+                // All devices of this vendor are reached through one more node.
+                nodes.extend((vendor == "amd").then(|| "/dev/kfd".into()));
+            }
+        }
+    }
+    Ok(runtime.container(image, nvidia, nodes.into_iter().collect()))
 }

@@ -91,7 +91,7 @@ fn adopt_older(run_dir: &Path, records: &Path) -> io::Result<()> {
             let from = run_dir.join(&folder).join(&slot).join("status");
             match fs::rename(&from, records.join(record_name(allocation, rank))) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    let text = format!("the record {} cannot be moved: {error}", from.display());
+                    let text = format!("cannot move the record {}: {error}", from.display());
                     return Err(io::Error::new(error.kind(), text));
                 }
                 _ => {}

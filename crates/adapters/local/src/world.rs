@@ -7,6 +7,7 @@
 
 use crate::keeper::{Keeper, Message};
 use crate::records::Records;
+use consort_agent::containers::Containers;
 use consort_agent::discover::Inventory;
 use consort_agent::health::HealthWatch;
 use consort_agent::launch::ShimProgram;
@@ -38,6 +39,8 @@ pub struct Setup {
     pub log_dir: PathBuf,
     /// How a shim is called.
     pub shim: ShimProgram,
+    /// What runs workers in images.
+    pub containers: Arc<Containers>,
     /// What this machine has.
     pub inventory: Arc<Inventory>,
     /// What the scheduler calls this machine.
@@ -67,7 +70,7 @@ impl LocalWorld {
         let told = |what: &str, path: &Path, error: io::Error| {
             io::Error::new(
                 error.kind(),
-                format!("the {what} folder {} cannot be made: {error}", path.display()),
+                format!("cannot create the {what} folder {}: {error}", path.display()),
             )
         };
         // Shims work elsewhere, so that a path from here would lead them astray.
@@ -139,7 +142,7 @@ fn all_ill(kept: &Mutex<Vec<Illness>>, seen: Vec<Illness>) -> Vec<Illness> {
     let mut all: BTreeMap<u32, Arc<str>> = seen.into_iter().map(|one| (one.device, one.why)).collect();
     all.extend(locked(kept).iter().map(|one| (one.device, one.why.clone())));
     let said = |why: &str| match words::printable(why) {
-        why if why.is_empty() => "nobody said why".into(),
+        why if why.is_empty() => "no reason given".into(),
         why => why,
     };
     all.into_iter().map(|(device, why)| Illness { device, why: said(&why).into() }).collect()
@@ -195,7 +198,7 @@ mod tests {
         let ill = |device, why: &str| Illness { device, why: why.into() };
         let kept = Mutex::new(vec![ill(5, "is missing"), ill(1, "is\nmissing")]);
         let all = all_ill(&kept, vec![ill(1, "fell off the bus"), ill(3, "")]);
-        assert_eq!(all, [ill(1, "is missing"), ill(3, "nobody said why"), ill(5, "is missing")]);
+        assert_eq!(all, [ill(1, "is missing"), ill(3, "no reason given"), ill(5, "is missing")]);
         assert_eq!(all_ill(&kept, vec![]).len(), 2);
     }
 }

@@ -12,7 +12,7 @@
 #[path = "../tests/recorded/served.rs"]
 mod served;
 
-use consort_slurm::census::{Census, OnDrain};
+use consort_slurm::census::{Census, OnDrain, Ours};
 use consort_slurm::cluster::{self, Reading};
 use consort_slurm::engine::rest::{Place, Rest, Token};
 use consort_slurm::engine::{About, Engine, Trouble};
@@ -21,7 +21,6 @@ use consort_slurm::submission::Submission;
 use consort_slurm::{Setup, SlurmWorld, Terms};
 use consort_types::*;
 use rustix::time::{ClockId, clock_gettime};
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -152,7 +151,9 @@ fn sweep(version: u32, nodes: usize, jobs: usize) {
     }
     // One device of each node is ours.
     let each = first / nodes as u32;
-    let ours: BTreeSet<DeviceId> = (0..nodes as u32).map(|nth| DeviceId(nth * each)).collect();
+    let grant = |nth: u32| Grant { device: DeviceId(nth * each), share: WHOLE, memory_bytes: 0 };
+    let mut ours = Ours::default();
+    ours.add(&(0..nodes as u32).map(grant).collect::<Vec<_>>(), true);
 
     let mut costs: [Vec<f64>; 7] = Default::default();
     for _ in 0..TIMES {

@@ -13,7 +13,7 @@
 //! Never: talks to anybody.
 
 use crate::shapes::Job;
-use consort_types::{AllocationId, DeviceId, Grace, Placement};
+use consort_types::{AllocationId, Grace, Grant, Placement};
 use std::time::{Duration, Instant};
 
 /// One attempt.
@@ -177,9 +177,14 @@ impl Attempt {
         }
     }
 
-    /// Its devices.
-    pub fn devices(&self) -> impl Iterator<Item = DeviceId> + '_ {
-        self.placement.iter().flat_map(|placement| &placement.grants).map(|grant| grant.device)
+    /// What it was granted.
+    pub fn grants(&self) -> &[Grant] {
+        self.placement.as_ref().map_or(&[], |placement| &placement.grants)
+    }
+
+    /// Whether it ran when Slurm was last asked about it.
+    pub fn is_up(&self) -> bool {
+        matches!(&self.state, State::InSlurm { rows, .. } if rows.sight() == Some(Sight::Up))
     }
 
     /// Whether nobody knows where it is.

@@ -64,8 +64,8 @@ impl Board {
         let before = std::mem::replace(&mut locked(&self.written).skipped, rows);
         match (before, rows) {
             (before, rows) if before == rows => {}
-            (_, 0) => tracing::info!("all rows of Slurm's answers can be read again"),
-            (_, rows) => tracing::warn!(rows, "rows of Slurm's answers cannot be read and are left out"),
+            (_, 0) => tracing::info!("all rows of Slurm's answers are readable again"),
+            (_, rows) => tracing::warn!(rows, "skipped rows of Slurm's answers that cannot be parsed"),
         }
     }
 

@@ -3,11 +3,11 @@
 //! For: thousands of nodes are looked at again and again, and only what is new is said.
 //! Promises: the cost of one look is that of reading the answer. Work of ours is not foreign use, whichever of the two was
 //! seen first. A node whose devices are others than before is given up and joins again; one of which only the place or
-//! the features changed does so once it runs nothing of ours.
+//! the features changed does so once it runs nothing of ours. A node that Slurm no longer has leaves for good.
 //! Never: counts positions of devices as Slurm does: Slurm picks them itself, so only their number means anything.
 
 use crate::cluster::{Condition, Found};
-use consort_types::{DeviceId, Illness, Input, NodeId, NodeSpec, WHOLE};
+use consort_types::{DeviceId, Host, Illness, Input, NodeId, NodeSpec, Pool, WHOLE};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -34,6 +34,8 @@ pub struct Belief {
     pub ill: Option<Arc<str>>,
     /// Thousandths in foreign hands, by device.
     pub foreign: Vec<u16>,
+    /// Processors and memory in foreign hands.
+    pub foreign_host: Host,
 }
 
 /// Nodes on which something of an earlier attempt may be left although no device is held for it.
@@ -69,6 +71,8 @@ struct Member {
     belief: Belief,
     /// It was said to join; what the scheduler makes of it comes back.
     joining: bool,
+    /// It was reported to have left; until that is confirmed.
+    leaving: bool,
 }
 
 /// All nodes.
@@ -97,7 +101,8 @@ impl Census {
         self.kinds.extend(spec.devices.iter().map(|group| group.kind.clone()));
         let devices: u32 = spec.devices.iter().map(|group| group.count).sum();
         let belief = Belief { foreign: vec![0; devices as usize], ..Belief::default() };
-        let member = Member { id, first: first.0, spec: spec.clone(), belief, joining: false };
+        let member =
+            Member { id, first: first.0, spec: spec.clone(), belief, joining: false, leaving: false };
         if devices > 0 {
             self.by_first.insert(first.0, spec.name.clone());
         }
@@ -107,6 +112,16 @@ impl Census {
         {
             self.by_first.remove(&before.first);
         }
+    }
+
+    /// A node left for good.
+    pub fn left(&mut self, id: NodeId) {
+        let Some((name, member)) = self.members.iter().find(|(_, member)| member.id == id) else { return };
+        let (name, first) = (name.clone(), member.first);
+        if self.by_first.get(&first) == Some(&name) {
+            self.by_first.remove(&first);
+        }
+        self.members.remove(&name);
     }
 
     /// What the scheduler believes of a node, where it was there before us.
@@ -123,6 +138,11 @@ impl Census {
             Input::NodeReturned(id) | Input::NodeFenced(id) => {
                 if let Some(member) = self.members.values_mut().find(by_id(*id)) {
                     member.belief.fenced = true;
+                }
+            }
+            Input::NodeLeft(id) => {
+                if let Some(member) = self.members.values_mut().find(by_id(*id)) {
+                    member.leaving = false;
                 }
             }
             Input::NodeJoined(spec) => {
@@ -156,8 +176,8 @@ impl Census {
         None
     }
 
-    /// What is new. `ours` are all devices that work of ours may hold, or held until just now.
-    pub fn compare(&mut self, found: &[Found], ours: &BTreeSet<DeviceId>) -> Vec<Input> {
+    /// What is new. `ours` is all that work of ours may hold, or held until just now.
+    pub fn compare(&mut self, found: &[Found], ours: &Ours) -> Vec<Input> {
         let mut inputs = vec![];
         for kind in crate::cluster::kinds(found) {
             if self.kinds.insert(kind.name.clone()) {
@@ -179,13 +199,18 @@ impl Census {
         }
         let there: BTreeSet<&str> = found.iter().map(|node| node.spec.name.as_str()).collect();
         for (name, member) in &mut self.members {
-            if there.contains(name.as_str()) || member.belief.fenced || member.joining {
+            if there.contains(name.as_str()) || member.joining || member.leaving {
                 continue;
             }
             match member.holds(ours) || self.occupied.contains(name) {
+                true if member.belief.fenced => {}
                 true => {
                     let gone = Condition::Closed("it is no longer in the partition".into());
                     member.close(&gone, OnDrain::Move, &mut inputs);
+                }
+                false if member.belief.fenced => {
+                    member.leaving = true;
+                    inputs.push(Input::NodeLeft(member.id));
                 }
                 false => member.fence(&mut inputs),
             }
@@ -199,7 +224,7 @@ impl Member {
     fn compare(
         &mut self,
         found: &Found,
-        ours: &BTreeSet<DeviceId>,
+        ours: &Ours,
         holds: bool,
         on_drain: OnDrain,
         inputs: &mut Vec<Input>,
@@ -223,11 +248,7 @@ impl Member {
         }
         if found.spec.devices != self.spec.devices {
             // Its jobs still run there: they are moved first.
-            return self.close(
-                &Condition::Closed("its devices are others than before".into()),
-                OnDrain::Move,
-                inputs,
-            );
+            return self.close(&Condition::Closed("its devices have changed".into()), OnDrain::Move, inputs);
         }
         match (found.condition == Condition::Silent, self.belief.silent) {
             (true, false) => inputs.push(Input::NodeSilent(self.id)),
@@ -238,15 +259,15 @@ impl Member {
         if !self.belief.silent {
             self.close(&found.condition, on_drain, inputs);
         }
-        let foreign = self.foreign(found, ours);
-        if foreign != self.belief.foreign {
-            inputs.push(Input::ForeignUse { node: self.id, shares: foreign.clone() });
-            self.belief.foreign = foreign;
+        let (shares, host) = (self.foreign(found, ours), self.foreign_host(found, ours));
+        if (&shares, host) != (&self.belief.foreign, self.belief.foreign_host) {
+            (self.belief.foreign, self.belief.foreign_host) = (shares.clone(), host);
+            inputs.push(Input::ForeignUse { node: self.id, shares, host });
         }
     }
 
-    fn holds(&self, ours: &BTreeSet<DeviceId>) -> bool {
-        ours.range(DeviceId(self.first)..DeviceId(self.first + self.size())).next().is_some()
+    fn holds(&self, ours: &Ours) -> bool {
+        ours.has_any(self.first, self.size())
     }
 
     fn fence(&mut self, inputs: &mut Vec<Input>) {
@@ -285,13 +306,13 @@ impl Member {
     }
 
     /// What is used and not by us, on positions that nobody of ours holds, from the last one down.
-    fn foreign(&self, found: &Found, ours: &BTreeSet<DeviceId>) -> Vec<u16> {
+    fn foreign(&self, found: &Found, ours: &Ours) -> Vec<u16> {
         let mut shares = vec![0; self.size() as usize];
         let mut first = 0;
         for group in &self.spec.devices {
             let positions = first..first + group.count;
             first += group.count;
-            let is_ours = |position: &u32| ours.contains(&DeviceId(self.first + position));
+            let is_ours = |position: &u32| ours.has(DeviceId(self.first + position));
             let used = found.used.get(&group.kind).copied().unwrap_or(0);
             let held = positions.clone().filter(is_ours).count() as u32;
             // Where no processor is left, nothing can be started, whatever is free beside.
@@ -302,7 +323,21 @@ impl Member {
         }
         shares
     }
+
+    /// Processors and memory that jobs of others use, as far as the scheduler knows the size of the pool.
+    fn foreign_host(&self, found: &Found, ours: &Ours) -> Host {
+        let of = |pool: Pool| {
+            let there = pool.of(&self.spec.host);
+            let device = DeviceId(self.first + self.size() + pool as u32);
+            let in_use = pool.of(&found.host_used).min(there);
+            ours.foreign_of(device, in_use, pool.of(&self.belief.foreign_host))
+        };
+        Host { cpu_milli: of(Pool::Cpu), memory_bytes: of(Pool::Memory) }
+    }
 }
 
+mod ours;
 #[cfg(test)]
 mod tests;
+
+pub use ours::Ours;

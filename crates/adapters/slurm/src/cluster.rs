@@ -8,7 +8,7 @@
 use crate::gres::{self, Gres};
 use crate::shapes::Node;
 use crate::topology::Topology;
-use consort_types::{CPU, DeviceGroup, Host, KindSpec, NodeSpec};
+use consort_types::{CPU, DeviceGroup, Host, KindSpec, NodeSpec, Precision};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Resources that are no devices of their own.
@@ -26,6 +26,24 @@ pub struct Reading {
     pub cpus: bool,
     /// Where nodes are.
     pub topology: Topology,
+    /// What is said of kinds of device: Slurm knows their names only.
+    pub kinds: Vec<KindSpec>,
+}
+
+impl Reading {
+    /// A kind, with what is said of it.
+    pub fn declared(&self, kind: KindSpec) -> KindSpec {
+        match self.kinds.iter().find(|said| said.name == kind.name) {
+            Some(said) => kind.declared(said),
+            None => kind,
+        }
+    }
+
+    /// Number formats that a kind computes in; nothing if that is not known.
+    pub fn computes_in(&self, name: &str) -> &[Precision] {
+        let said = self.kinds.iter().find(|said| said.name == name && !said.precisions.is_empty());
+        said.map_or_else(|| Precision::of_kind(name), |said| &said.precisions)
+    }
 }
 
 /// How a node is.
@@ -52,6 +70,8 @@ pub struct Found {
     pub address: String,
     /// Devices in anybody's hands, by kind.
     pub used: BTreeMap<String, u32>,
+    /// Processors and memory in anybody's hands; of memory nothing where Slurm does not share it out.
+    pub host_used: Host,
     /// All its processors are in somebody's hands.
     pub full: bool,
     /// What Slurm calls each kind that it has.
@@ -99,6 +119,10 @@ fn found(node: &Node, reading: &Reading) -> Found {
         condition: condition(node),
         address: if node.address.is_empty() { node.name.clone() } else { node.address.clone() },
         used,
+        host_used: Host {
+            cpu_milli: node.alloc_cpus.min(1_000_000) * 1000,
+            memory_bytes: node.alloc_memory.min(1 << 30) << 20,
+        },
         full: node.cpus > 0 && node.alloc_cpus >= node.cpus,
         resources: resources.collect(),
     }
@@ -136,7 +160,7 @@ pub fn condition(node: &Node) -> Condition {
         ("DRAINING", "drained in Slurm"),
         ("FAIL", "failing in Slurm"),
         ("FAILING", "failing in Slurm"),
-        ("INVALID_REG", "not as Slurm has it in its configuration"),
+        ("INVALID_REG", "differs from Slurm's configuration"),
         ("MAINTENANCE", "under maintenance in Slurm"),
         ("REBOOT_ISSUED", "being rebooted by Slurm"),
     ];
@@ -172,7 +196,7 @@ pub fn notes(nodes: &[Node], found: &[Found]) -> Vec<String> {
         .collect();
     if !untyped.is_empty() {
         notes.push(format!(
-            "{} has generic resources without a type, known by their name alone: give them a Type in gres.conf to tell models apart",
+            "{} has generic resources without a type, so models cannot be told apart: set Type in gres.conf",
             consort_types::file::hosts::compress(untyped)
         ));
     }
@@ -191,7 +215,7 @@ mod tests {
     fn resources_become_devices() {
         let reading = Reading { partition: "p".into(), cpus: true, ..Reading::default() };
         let node = node(
-            r#""name": "n1", "partitions": ["p"], "cpus": 8, "alloc_cpus": 3, "real_memory": 2048, "address": "10.0.0.1",
+            r#""name": "n1", "partitions": ["p"], "cpus": 8, "alloc_cpus": 3, "real_memory": 2048, "alloc_memory": 512, "address": "10.0.0.1",
                "gres": "gpu:a100:2(S:0),gpu:a100:2(S:1),gpu:v100:1,shard:8,lscratch:800,fpga:2", "gres_used": "gpu:a100:3(IDX:0-2),gpu:v100:0(IDX:N/A),fpga:1""#,
         );
         let found = find(&[node.clone(), Node { partitions: vec![], ..node.clone() }], &reading);
@@ -206,6 +230,7 @@ mod tests {
         assert_eq!(found[0].resources["fpga"], ("fpga".into(), String::new()));
         assert_eq!(found[0].address, "10.0.0.1");
         assert_eq!(found[0].spec.host, Host { cpu_milli: 8_000, memory_bytes: 2 << 30 });
+        assert_eq!(found[0].host_used, Host { cpu_milli: 3_000, memory_bytes: 512 << 20 });
         let kinds = kinds(&found);
         assert!(kinds.iter().all(|kind| kind.by_name == (kind.name == CPU)));
         assert!(notes(&[node], &found)[0].starts_with("n1 has generic resources without a type"));

@@ -86,30 +86,30 @@ pub fn judge(last: &LastWord, record: Option<&Record>, gone_is_desired: bool) ->
         "OUT_OF_MEMORY" => out_of_memory(job),
         "TIMEOUT" | "DEADLINE" => (
             failed(143, Cause::TimeLimit),
-            said(format!("Slurm's own time limit for job {job} was reached; look at the partition's MaxTime")),
+            said(format!("Slurm's own time limit for job {job} was reached; check MaxTime of the partition")),
         ),
         "CANCELLED" => {
-            (failed(143, Cause::Cancelled), said(format!("somebody cancelled job {job} in Slurm")))
+            (failed(143, Cause::Cancelled), said(format!("job {job} was cancelled in Slurm")))
         }
-        "PREEMPTED" => (Outcome::Stopped, said(format!("Slurm preempted job {job} for one of its own"))),
+        "PREEMPTED" => (Outcome::Stopped, said(format!("Slurm preempted job {job} for another job"))),
         "NODE_FAIL" => (Outcome::Stopped, said(format!("Slurm lost a node of job {job}"))),
         "BOOT_FAIL" => (Outcome::Stopped, said(format!("a node of job {job} did not boot"))),
-        "REVOKED" => (Outcome::Stopped, said(format!("Slurm took job {job} back"))),
+        "REVOKED" => (Outcome::Stopped, said(format!("Slurm revoked job {job}"))),
         "" if record.is_none() => {
-            (Outcome::Stopped, said(format!("Slurm no longer knows job {job}, and it left no word")))
+            (Outcome::Stopped, said(format!("Slurm no longer knows job {job}, and it left no record")))
         }
         _ => match record {
             Some(Record { cause: Cause::OutOfMemory, .. }) => out_of_memory(job),
             Some(Record { teller: Teller::Nobody, .. }) => {
-                (Outcome::Stopped, said(format!("Slurm's job {job} lost its workers")))
+                (Outcome::Stopped, said(format!("Slurm job {job} lost its workers")))
             }
             // No work was done: the node may have died under srun, of which Slurm need not have heard yet.
             Some(Record { teller: Teller::Srun, code, .. }) if *code != 0 => (
                 Outcome::Stopped,
-                said(format!("srun of Slurm's job {job} ended with status {code} before any worker began")),
+                said(format!("srun of Slurm job {job} ended with status {code} before any worker started")),
             ),
             Some(Record { code: 0, .. }) => {
-                (Outcome::Stopped, said(format!("Slurm's job {job} was asked to go, and not by Consort")))
+                (Outcome::Stopped, said(format!("Slurm job {job} was signalled to end, not by Consort")))
             }
             Some(Record { cause: cause @ (Cause::NotRun | Cause::DeviceMemory), code, .. }) => {
                 (failed(*code, *cause), None)
@@ -118,15 +118,15 @@ pub fn judge(last: &LastWord, record: Option<&Record>, gone_is_desired: bool) ->
             Some(Record { code: code @ 129..=192, .. }) => (failed(*code, Cause::Signal), None),
             Some(Record { code, .. }) => (failed(*code, Cause::Exit), None),
             None if last.code == BEGUN_BEFORE => {
-                (Outcome::Stopped, said(format!("Slurm began job {job} a second time; it was not run twice")))
+                (Outcome::Stopped, said(format!("Slurm started job {job} a second time; it was not run twice")))
             }
             None if last.code == LOST => {
-                (Outcome::Stopped, said(format!("Slurm's job {job} lost workers before they were done")))
+                (Outcome::Stopped, said(format!("Slurm job {job} lost workers before they finished")))
             }
             // Counted as a failure, so that retries bound it.
             None if last.code == NO_RECORD => (
                 failed(NO_RECORD, Cause::Exit),
-                said(format!("Slurm's job {job} ended without a record: it removed or replaced its own folder")),
+                said(format!("Slurm job {job} ended without a record: it removed or replaced its own folder")),
             ),
             None if last.code == NO_FOLDER => (
                 failed(NO_FOLDER, Cause::NotRun),
@@ -135,7 +135,7 @@ pub fn judge(last: &LastWord, record: Option<&Record>, gone_is_desired: bool) ->
             // Trying it again at once would end the same way, without end: that is what retries are counted for.
             None => (
                 failed(last.code.max(1), Cause::NotRun),
-                said(format!("Slurm's job {job} broke off with status {} before the work began", last.code)),
+                said(format!("Slurm job {job} failed with status {} before its workers started", last.code)),
             ),
         },
     }
@@ -150,7 +150,7 @@ pub fn is_unexplained(last: &LastWord, record: Option<&Record>) -> bool {
 }
 
 fn out_of_memory(job: u64) -> (Outcome, Option<String>) {
-    let words = format!("Slurm's job {job} used more memory than it was given");
+    let words = format!("Slurm job {job} ran out of memory");
     (Outcome::Failed { code: 137, cause: Cause::OutOfMemory }, Some(words))
 }
 
@@ -239,14 +239,14 @@ mod tests {
     fn what_slurm_or_others_did_is_told() {
         for (state, code, words) in [
             ("TIMEOUT", 0, "Slurm's own time limit for job 7"),
-            ("CANCELLED", 15, "somebody cancelled job 7"),
+            ("CANCELLED", 15, "job 7 was cancelled in Slurm"),
             ("NODE_FAIL", 0, "lost a node of job 7"),
             ("PREEMPTED", 0, "preempted job 7"),
             ("", 0, "no longer knows job 7"),
             ("FAILED", 75, "second time"),
             ("FAILED", 72, "shared folder"),
             ("FAILED", 77, "ended without a record"),
-            ("FAILED", 1, "broke off with status 1 before"),
+            ("FAILED", 1, "failed with status 1 before"),
         ] {
             let (outcome, why) = judge(&word(state, code), None, false);
             assert!(why.as_ref().is_some_and(|why| why.contains(words)), "{state}: {why:?}");

@@ -124,9 +124,9 @@ pub fn unusable(release: &str) -> Option<String> {
     match version(release) {
         Some(found) if found >= OLDEST => None,
         Some(_) => {
-            Some(format!("this is Slurm {release}, and Consort needs {}.{:02} or later", OLDEST.0, OLDEST.1))
+            Some(format!("Slurm {release} is too old: Consort needs {}.{:02} or later", OLDEST.0, OLDEST.1))
         }
-        None => Some(format!("{release:?} is no release of Slurm that Consort knows")),
+        None => Some(format!("unknown release of Slurm: {release:?}")),
     }
 }
 
@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(version("22.05.8"), Some((22, 5)));
         assert_eq!(version("24.11.5-1"), Some((24, 11)));
         assert_eq!(unusable("22.05.8"), None);
-        assert_eq!(unusable("20.11.4").unwrap(), "this is Slurm 20.11.4, and Consort needs 21.08 or later");
-        assert!(unusable("").unwrap().contains("no release"));
+        assert_eq!(unusable("20.11.4").unwrap(), "Slurm 20.11.4 is too old: Consort needs 21.08 or later");
+        assert!(unusable("").unwrap().contains("unknown release"));
     }
 }

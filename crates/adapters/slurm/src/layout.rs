@@ -63,6 +63,8 @@ pub struct Spot<'a> {
     pub node: &'a str,
     /// The kind of the device.
     pub kind: &'a str,
+    /// Number formats that it computes in.
+    pub precisions: &'a [Precision],
     /// Name and type of the generic resource; absent for processors.
     pub resource: Option<(&'a str, &'a str)>,
 }
@@ -92,14 +94,15 @@ impl Layout {
             let shape = shape.ok_or_else(|| format!("role {} has no shape {}", role.name, fill.shape))?;
             for member in 0..fill.count {
                 let (mut at, mut cpus, mut gres, mut kind) = (None, 0, BTreeMap::new(), String::new());
+                let mut known: &[Precision] = &[];
                 for _ in 0..shape.devices {
                     let grant = grants.next().ok_or("the placement lacks devices")?;
-                    let spot =
-                        locate(grant.device).ok_or_else(|| format!("nobody knows {}", grant.device))?;
+                    let spot = locate(grant.device).ok_or_else(|| format!("unknown {}", grant.device))?;
                     if *at.get_or_insert(spot.node) != spot.node {
-                        return Err("one worker would sit on two nodes".into());
+                        return Err("a worker spans two nodes".into());
                     }
                     spot.kind.clone_into(&mut kind);
+                    known = spot.precisions;
                     match spot.resource {
                         Some((name, kind)) => {
                             *gres.entry((name.to_owned(), kind.to_owned())).or_insert(0) += 1;
@@ -126,7 +129,7 @@ impl Layout {
                     first: need.devices,
                     devices,
                     cpus,
-                    precision: Precision::best(&kind, &shape.precisions),
+                    precision: Precision::best(known, &shape.precisions),
                     kind,
                 });
                 need.take(devices, cpus, gres, &work.limits.or_asked(&shape.host), portion);

@@ -40,6 +40,7 @@ pub(crate) enum Message {
     Desire(Vec<Desired>),
     Forget(AllocationId),
     Joined(NodeId, DeviceId, NodeSpec),
+    Left(NodeId),
     /// All nodes that the scheduler knows and all that it desires have been told.
     Introduced,
     Refused(Input),
@@ -71,8 +72,8 @@ pub(crate) struct Poller {
     found: BTreeMap<AllocationId, u64>,
     /// Nodes as they were last seen, by name.
     nodes: BTreeMap<String, Found>,
-    /// Devices of attempts that ended just now, of which Slurm may not know yet.
-    just_freed: BTreeMap<DeviceId, Instant>,
+    /// What attempts had that ended just now, of which Slurm may not know yet.
+    just_freed: Vec<(Instant, Vec<Grant>)>,
     /// Jobs whose attempts are over, and which Slurm may still be putting away.
     recent: BTreeMap<u64, Instant>,
     /// Looks at everything.
@@ -121,7 +122,7 @@ impl Poller {
             attempts: BTreeMap::new(),
             found: BTreeMap::new(),
             nodes: BTreeMap::new(),
-            just_freed: BTreeMap::new(),
+            just_freed: vec![],
             recent: BTreeMap::new(),
             sweep,
             glance,
@@ -238,6 +239,7 @@ impl Poller {
                 }
             }
             Message::Introduced => self.introduced = true,
+            Message::Left(node) => self.census.left(node),
             Message::Refused(input) => self.census.refused(&input),
             Message::Clear(desired, gone) => {
                 let others = self.clear(&desired);

@@ -24,12 +24,15 @@ pub struct Node {
     /// Processors.
     #[serde(deserialize_with = "loose::number")]
     pub cpus: u64,
-    /// Processors in somebody's hands.
+    /// Allocated processors.
     #[serde(deserialize_with = "loose::number")]
     pub alloc_cpus: u64,
     /// Main memory, in mebibytes.
     #[serde(deserialize_with = "loose::number")]
     pub real_memory: u64,
+    /// Allocated main memory, in mebibytes; older versions of the API do not report it.
+    #[serde(deserialize_with = "loose::number")]
+    pub alloc_memory: u64,
     /// What it has: `gpu:a100:4`.
     #[serde(deserialize_with = "loose::text")]
     pub gres: String,
@@ -211,9 +214,9 @@ pub struct Release {
 impl Answer {
     /// Reads one; in words why not.
     pub fn read(bytes: &[u8]) -> Result<Self, String> {
-        let told = |why: &dyn std::fmt::Display| format!("Slurm's answer cannot be read: {why}");
+        let told = |why: &dyn std::fmt::Display| format!("cannot parse Slurm's answer: {why}");
         if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) != Some(&b'{') {
-            return Err(told(&"it is no object"));
+            return Err(told(&"it is not an object"));
         }
         // One row that cannot be read is no reason to read nothing; what is slow about that is rarely needed.
         serde_json::from_slice(bytes).or_else(|error| salvage::read(bytes).ok_or_else(|| told(&error)))
@@ -258,7 +261,7 @@ fn kept<T>(
     rows.retain(is_good);
     let left_out = all - rows.len();
     match rows.is_empty() && all > 0 {
-        true => Err(format!("none of the {all} rows of Slurm's answer can be read")),
+        true => Err(format!("none of the {all} rows of Slurm's answer can be parsed")),
         false => Ok((rows, left_out)),
     }
 }

@@ -101,7 +101,7 @@ fn switches(lines: &[BTreeMap<String, &str>]) -> Result<Topology, String> {
         let (mut path, mut seen) = (vec![switch.clone()], BTreeSet::from([switch]));
         while let Some(above) = parent.get(&path[0]) {
             if !seen.insert(above) {
-                return Err(format!("the topology goes round in a circle at switch {above}"));
+                return Err(format!("the topology has a cycle at switch {above}"));
             }
             if path.len() == DEEPEST {
                 return Err(format!("the topology has more than {DEEPEST} levels above node {node}"));
@@ -159,8 +159,8 @@ mod tests {
     #[test]
     fn circles_and_bad_lists_are_told() {
         let circle = "SwitchName=a Nodes=n1\nSwitchName=b Switches=a,c\nSwitchName=c Switches=b\n";
-        assert!(Topology::parse(circle).unwrap_err().contains("circle"));
-        assert!(Topology::parse("SwitchName=a Nodes=n[1").unwrap_err().contains("cannot be read"));
+        assert!(Topology::parse(circle).unwrap_err().contains("a cycle at switch"));
+        assert!(Topology::parse("SwitchName=a Nodes=n[1").unwrap_err().contains("cannot be parsed"));
         let deep: String = (1..20).map(|up| format!("SwitchName=s{up} Switches=s{}\n", up - 1)).collect();
         let told = Topology::parse(&format!("SwitchName=s0 Nodes=n1\n{deep}")).unwrap_err();
         assert_eq!(told, "the topology has more than 16 levels above node n1");

@@ -135,6 +135,10 @@ impl World for SlurmWorld {
         self.send(Message::Joined(node, first, spec.clone()));
     }
 
+    fn left(&mut self, node: NodeId) {
+        self.send(Message::Left(node));
+    }
+
     fn settled(&mut self, ended: &[AllocationId]) {
         for &allocation in ended {
             self.send(Message::Forget(allocation));

@@ -287,7 +287,7 @@ fn record(shared: &Path, nth: u64, text: &str) {
 /// Slurm's to say.
 #[test]
 fn work_that_slurm_asked_to_go_has_not_succeeded() {
-    for (word, why) in [("PREEMPTED", "Slurm preempted job 7"), ("FAILED", "and not by Consort")] {
+    for (word, why) in [("PREEMPTED", "Slurm preempted job 7"), ("FAILED", "not by Consort")] {
         let shared = tempfile::tempdir().unwrap();
         let jobs = vec![job(7, "RUNNING", tagged(1, ""))];
         let (mut world, state) = open(shared.path(), State { jobs, ..State::default() });

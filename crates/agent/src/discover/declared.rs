@@ -4,13 +4,18 @@
 //! discover: [cpu, nvidia, pci]      # what is looked for; all when absent, nothing when empty
 //! devices:
 //!   - {kind: vck5000, count: 2, vendor: xilinx, memory: 16GiB, island: 2, mask: XILINX_VISIBLE_DEVICES, paths: [/dev/a, /dev/b]}
+//! kinds:                            # what no library says of a kind, or says wrongly
+//!   - {name: vck5000, precision: [int8, fp32]}
 //! ```
-//! For: devices that no library knows, and machines on which not everything is to be used.
+//! For: devices that no library knows, kinds of which too little is known, and machines on which not everything is to be
+//! used.
 //! Promises: any text gives a list or one error that names line, column and field; nothing is guessed.
 //! Never: reads a file itself; whoever has the text hands it in.
 
 use crate::discover::inventory::{CPU, FoundDevice, Mask};
+use consort_types::KindSpec;
 use consort_types::file::ReadError;
+use consort_types::file::kinds;
 use consort_types::file::read_error::InFile;
 use consort_types::file::value;
 use consort_types::file::yaml::{self, Node};
@@ -34,15 +39,17 @@ pub struct Declared {
     pub searches: Vec<Search>,
     /// What is there without being looked for.
     pub devices: Vec<FoundDevice>,
+    /// What is said of kinds of device, wherever they were found.
+    pub kinds: Vec<KindSpec>,
 }
 
 impl Default for Declared {
     fn default() -> Self {
-        Self { searches: vec![Search::Cpu, Search::Nvidia, Search::Pci], devices: vec![] }
+        Self { searches: vec![Search::Cpu, Search::Nvidia, Search::Pci], devices: vec![], kinds: vec![] }
     }
 }
 
-const EXPECTED: &str = "what is looked for (`discover`) and what is there (`devices`)";
+const EXPECTED: &str = "`discover`, `devices` and `kinds`";
 
 impl Declared {
     /// Reads the text of a file of this name.
@@ -54,7 +61,7 @@ impl Declared {
 fn read(root: Node) -> Result<Declared, ReadError> {
     let mut declared = Declared::default();
     root.refuse_nul()?;
-    let mut fields = root.fields_or_meant("the file", &["discover", "devices"])?;
+    let mut fields = root.fields("the file", &["discover", "devices", "kinds"])?;
     if let Some(node) = fields.take("discover") {
         let words = node.one_or_more("discover")?.into_iter();
         declared.searches = words.map(|word| word.read("discover", search)).collect::<Result<_, _>>()?;
@@ -62,6 +69,17 @@ fn read(root: Node) -> Result<Declared, ReadError> {
     if let Some(node) = fields.take("devices") {
         for item in node.list("devices")? {
             device(item, &mut declared.devices)?;
+        }
+    }
+    if let Some(node) = fields.take("kinds") {
+        for item in node.list("kinds")? {
+            let place = item.place;
+            let mut fields = item.fields("the kind", &kinds::FIELDS)?;
+            let name = fields.need("name")?.read("name", value::name)?;
+            if declared.kinds.iter().any(|other| other.name == name) {
+                return Err(place.fail(format!("kind `{name}` is declared twice, expected once")));
+            }
+            declared.kinds.push(kinds::read(&mut fields, name)?);
         }
     }
     Ok(declared)
@@ -79,9 +97,9 @@ fn search(text: &str) -> Result<Search, value::Expected> {
 fn device(node: Node, all: &mut Vec<FoundDevice>) -> Result<(), ReadError> {
     let place = node.place;
     let known = ["kind", "count", "vendor", "memory", "island", "mask", "paths", "numa"];
-    let mut fields = node.fields_or_meant("the device", &known)?;
+    let mut fields = node.fields("the device", &known)?;
     let kind = fields.need("kind")?.read("kind", |text| match text {
-        CPU => Err("a kind that is not found by itself; processors are".into()),
+        CPU => Err("a kind other than cpu: processors are found automatically".into()),
         _ => value::name(text),
     })?;
     let count = fields.read("count", |text| value::count(text, 1, 4096))?.unwrap_or(1);
@@ -176,13 +194,15 @@ mod tests {
             fault("discover: [gpu]"),
             "devices.yaml:1:12: `discover` is `gpu`, expected cpu, nvidia or pci"
         );
-        assert!(fault("devices:\n  - {count: 2}").contains("has no `kind`"));
+        assert!(fault("devices:\n  - {count: 2}").contains("missing field `kind`"));
         assert!(
             fault("devices:\n  - {kind: a, memory: 3 parsecs}").starts_with("devices.yaml:2:23: `memory`")
         );
         assert!(fault("devices: [{kind: a, count: 2, paths: /dev/a}]").contains("expected one for each"));
         assert!(fault("devices: [{kind: a, mask: A-B}]").contains("`mask`"));
         assert!(fault("devices: [{kind: cpu}]").contains("processors are"));
+        assert!(fault("kinds: [{name: a}, {name: a}]").contains("declared twice"));
+        assert!(fault("kinds: [{name: a, precision: fp7}]").contains("a number format"));
         assert!(fault("device: []").contains("did you mean `devices`?"));
         assert!(fault("").contains("is empty"));
     }

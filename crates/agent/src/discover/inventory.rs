@@ -6,7 +6,7 @@
 //! Never: asks the machine anything.
 
 pub use consort_types::CPU;
-use consort_types::{DeviceGroup, Host, KindSpec, NodeSpec};
+use consort_types::{DeviceGroup, Host, KindSpec, NodeSpec, Precision};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -66,6 +66,9 @@ pub struct Inventory {
     /// Processors and memory of the machine, as far as we may use them.
     #[serde(default)]
     pub host: Host,
+    /// What its owner says of kinds of device.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub declared: Vec<KindSpec>,
     /// What was looked for and not found, or could not be told; in words.
     pub notes: Vec<String>,
 }
@@ -81,7 +84,7 @@ impl Inventory {
                 |device: &FoundDevice| (device.kind == CPU, device.kind.clone(), device.island, device.index);
             key(a).cmp(&key(b)).then_with(|| a.identity.cmp(&b.identity))
         });
-        Self { hostname: hostname.into(), devices, host: Host::NONE, notes }
+        Self { hostname: hostname.into(), devices, host: Host::NONE, declared: vec![], notes }
     }
 
     /// The devices, by position.
@@ -96,16 +99,25 @@ impl Inventory {
         NodeSpec { name: self.hostname.clone(), devices, host: self.host, ..NodeSpec::default() }
     }
 
+    /// Number formats that a kind computes in; nothing if that is not known.
+    pub fn computes_in(&self, kind: &str) -> &[Precision] {
+        let said = self.declared.iter().find(|said| said.name == kind && !said.precisions.is_empty());
+        said.map_or_else(|| Precision::of_kind(kind), |said| &said.precisions)
+    }
+
     /// The kinds there are, in order. Processors are for those who ask for them by name, unless there is nothing else.
     pub fn kinds(&self) -> Vec<KindSpec> {
         let kinds = self.devices.chunk_by(|a, b| a.kind == b.kind);
         let mut kinds: Vec<KindSpec> = kinds
             .map(|devices| KindSpec {
-                name: devices[0].kind.clone(),
                 vendor: devices[0].vendor.clone(),
                 // Cards of one kind differ by a few pages that their drivers keep; what all of them have counts.
                 memory_bytes: devices.iter().map(|device| device.memory_bytes).min().unwrap_or(0),
-                by_name: false,
+                ..KindSpec::named(devices[0].kind.clone())
+            })
+            .map(|kind| match self.declared.iter().find(|said| said.name == kind.name) {
+                Some(said) => kind.declared(said),
+                None => kind,
             })
             .collect();
         KindSpec::reserve_processors(&mut kinds);

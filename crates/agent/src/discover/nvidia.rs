@@ -42,7 +42,7 @@ pub(super) fn find(library: Option<&Path>, root: &Path, notes: &mut Vec<String>)
                 }
             }
             Err(error) => {
-                notes.push(format!("NVIDIA device {index} is left out, it does not answer: {error}"))
+                notes.push(format!("skipped NVIDIA device {index}, which does not answer: {error}"))
             }
         }
     }

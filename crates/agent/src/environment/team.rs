@@ -159,7 +159,7 @@ fn find(inventory: &Inventory, first_device: u32, grant: &Grant) -> Result<(u32,
     position
         .filter(|&position| (position as usize) < inventory.devices().len())
         .map(|position| (position, *grant))
-        .ok_or_else(|| Misfit(format!("this machine has no {}; has a device been taken out?", grant.device)))
+        .ok_or_else(|| Misfit(format!("this machine has no {}; was a device removed?", grant.device)))
 }
 
 /// A worker is on its own only if every one of its devices is hidden from the others; all others see the same.

@@ -56,6 +56,7 @@ fn work() -> Work {
             variants: vec![],
         }],
         workdir: "/data/here".into(),
+        image: None,
         env: vec![],
         inherited: vec![],
         grace: Grace::default(),
@@ -209,7 +210,7 @@ fn a_worker_is_told_its_variant_and_the_best_precision() {
     let mut spec = spec(Form::Gang, vec![role("worker", "mi300x", 1, 1)]);
     spec.stages[0].roles[0].shapes[0].precisions = vec![Precision::Fp4, Precision::Bf16];
     let mut work = work();
-    let variant = |kind: &str| Variant { kind: kind.into(), command: None, env: vec![] };
+    let variant = |kind: &str| Variant { kind: kind.into(), command: None, image: None, env: vec![] };
     work.stages[0].variants = vec![variant("MI300X"), variant("h200")];
     let seen = Seen::of(&spec, &work, allocation(0, 1), &placement(&[1], &[4]));
     let told = |name| seen.get(0, name);
@@ -218,6 +219,21 @@ fn a_worker_is_told_its_variant_and_the_best_precision() {
     spec.stages[0].roles[0].shapes[0].precisions.clear();
     let seen = Seen::of(&spec, &work, allocation(0, 1), &placement(&[1], &[4]));
     assert_eq!((seen.get(0, "CONSORT_VARIANT"), seen.get(0, "CONSORT_PRECISION")), (None, None));
+}
+
+#[test]
+fn in_a_container_the_image_says_what_there_is() {
+    let spec = spec(Form::Gang, vec![role("worker", "mi300x", 1, 1)]);
+    let inherited = vec![("PATH".into(), "/lab/ada/bin".into()), ("LANG".into(), "de".into())];
+    let mut work = Work { inherited, env: vec![("A".into(), "b".into())], ..work() };
+    let seen = Seen::of(&spec, &work, allocation(0, 1), &placement(&[1], &[5]));
+    assert_eq!((seen.get(0, "PATH"), seen.get(0, "LANG")), (Some("/lab/ada/bin"), Some("de")));
+    assert!(seen.get(0, "ROCR_VISIBLE_DEVICES").is_some());
+    work.image = Some("rocm/pytorch".into());
+    let seen = Seen::of(&spec, &work, allocation(0, 1), &placement(&[1], &[5]));
+    assert_eq!((seen.get(0, "PATH"), seen.get(0, "LANG"), seen.get(0, "A")), (None, None, Some("b")));
+    assert_eq!(seen.get(0, "ROCR_VISIBLE_DEVICES"), None, "it is the only one there");
+    assert_eq!(seen.get(0, "CUDA_VISIBLE_DEVICES"), Some(""));
 }
 
 #[test]

@@ -17,7 +17,7 @@ impl Known {
     /// Asks; in words why it cannot be told.
     pub fn find(works: &dyn Works, job: JobId) -> Result<Self, String> {
         let found = works.find(job);
-        let (spec, work) = found.map_err(|why| format!("what job {job} runs cannot be read: {why}"))?;
+        let (spec, work) = found.map_err(|why| format!("cannot read the command of job {job}: {why}"))?;
         Ok(Self { job, spec, work })
     }
 

@@ -5,6 +5,7 @@
 //! on a disk. Older daemons left it in the slot, as `launch.json`, and a shim without one looks there.
 //! Never: refused for a word too many: what an older shim does not know it does without.
 
+use crate::containers::Container;
 use crate::untrusted::{self, Owners};
 use consort_types::{Command, Grace, Host, Limits};
 use rustix::fd::OwnedFd;
@@ -54,6 +55,9 @@ pub struct Order {
     /// Wait for the others of the gang.
     #[serde(default)]
     pub together: bool,
+    /// The container it runs in; on the machine itself when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub container: Option<Container>,
 }
 
 /// Where output goes.
@@ -89,9 +93,15 @@ impl Order {
         serde_json::from_slice(&bytes).ok()
     }
 
-    /// Whether its worker needs a folder: for the text of a script, or to meet the others of its gang.
+    /// Whether its worker needs a folder: for the text of a script, to meet the others of its gang, or for what the client of
+    /// a container runtime leaves where it works.
     pub fn needs_folder(&self) -> bool {
-        self.together || matches!(self.command, Command::Script { .. })
+        self.together || self.is_script() || self.container.is_some()
+    }
+
+    /// Whether it runs a script, whose text is put into the slot.
+    pub fn is_script(&self) -> bool {
+        matches!(self.command, Command::Script { .. })
     }
 
     /// Reads an order of an older daemon; absent if the file holds none. Orders were moved into place whole: only a machine
@@ -124,6 +134,7 @@ mod tests {
             log: LogOrder { path: "/x".into(), rotate_bytes: 0, keep: 0, named: false, within: None },
             record: None,
             together: false,
+            container: None,
         };
         let mut value = serde_json::to_value(&order).unwrap();
         value["newer"] = true.into();

@@ -109,9 +109,7 @@ impl Slot {
             }
             (Some(_), Some(exited)) => Ok(Sight::Exited(exited)),
             (Some(started), None) => self.last_word(started),
-            (None, Some(_)) => {
-                Ok(Sight::Spoiled("it says how the worker ended and not that it began".into()))
-            }
+            (None, Some(_)) => Ok(Sight::Spoiled("it has the end of the worker but not its start".into())),
             (None, None) => self.look_at_order(),
         }
     }
@@ -251,7 +249,7 @@ mod tests {
     }
 
     fn begun(shim: Identity) -> Record {
-        Record::Started(Started { shim, groups: vec![], notes: vec![] })
+        Record::Started(Started::by(shim))
     }
 
     const SUCCESS: Record =

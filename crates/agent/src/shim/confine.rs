@@ -25,10 +25,11 @@ impl Confinement {
     pub fn prepare(order: &Order, slot: &Slot) -> Self {
         let wanted = &order.limits.or_asked(&order.asked);
         let (mut limits, mut notes) = (Vec::new(), Vec::new());
-        let (groups, missing) = if wanted.memory_bytes.is_some()
-            || wanted.cpu_thousandths.is_some()
-            || wanted.processes.is_some()
-        {
+        let is_wanted =
+            wanted.memory_bytes.is_some() || wanted.cpu_thousandths.is_some() || wanted.processes.is_some();
+        // A runtime with groups of its own is told the limits; there they would hold its client.
+        let is_ours = order.container.as_ref().is_none_or(|container| !container.runtime.owns_groups());
+        let (groups, missing) = if is_wanted && is_ours {
             Groups::make(&group_name(order, slot), wanted)
         } else {
             (Groups::default(), Vec::new())
@@ -38,9 +39,9 @@ impl Confinement {
                 ("memory", Some(bytes)) => {
                     // Not the whole address space: programs that use devices reserve far more than they touch.
                     limits.push((Resource::Data, Rlimit { current: Some(bytes), maximum: Some(bytes) }));
-                    "each process is held to the limit on its own"
+                    "the limit applies to each process separately"
                 }
-                ("memory", None) => "what was asked for is counted and not limited",
+                ("memory", None) => "what the job asked for is reserved but not enforced",
                 // The kernel would count everything that the same user runs on the whole machine.
                 ("pids", _) => "the number of processes is not limited",
                 _ => "processor time is not limited",
@@ -111,14 +112,20 @@ fn place(slot: &Slot) -> u32 {
 }
 
 fn open_files(order: &Order) -> Option<(Resource, Rlimit)> {
-    let hard = getrlimit(Resource::Nofile).maximum;
+    // The client of a container runtime needs its own; what it starts is told the limit.
+    let is_set = order.limits.open_files.is_some() || order.soft_files.is_some();
+    (is_set && order.container.is_none()).then(|| (Resource::Nofile, file_limit(order)))
+}
+
+/// How many files a worker may have open.
+pub(super) fn file_limit(order: &Order) -> Rlimit {
+    let Rlimit { current, maximum: hard } = getrlimit(Resource::Nofile);
     let at_most = |value: u64| Some(hard.map_or(value, |hard| value.min(hard)));
-    let limit = match (order.limits.open_files, order.soft_files) {
+    match (order.limits.open_files, order.soft_files) {
         (Some(files), _) => Rlimit { current: at_most(files.into()), maximum: at_most(files.into()) },
         (None, Some(soft)) => Rlimit { current: at_most(soft), maximum: hard },
-        (None, None) => return None,
-    };
-    Some((Resource::Nofile, limit))
+        (None, None) => Rlimit { current, maximum: hard },
+    }
 }
 
 fn cpu_set(cpus: &[u32]) -> Option<CpuSet> {

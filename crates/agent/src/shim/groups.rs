@@ -39,7 +39,7 @@ impl Groups {
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         for (controller, settings) in settings(limits) {
-            let mut made = Err(io::Error::other("there is no such controller here"));
+            let mut made = Err(io::Error::other("no such controller on this machine"));
             for home in homes(&mounts, &own, controller) {
                 made = groups.add(controller, &home, name, &settings);
                 if made.is_ok() {

@@ -183,13 +183,13 @@ impl<'a> Log<'a> {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidInput,
-                format!("{} is no file", path.display()),
+                format!("{} is not a file", path.display()),
             ));
         };
         let folder = match within {
             Some(base) => {
                 let inside = folder.strip_prefix(base).map_err(|_| {
-                    let why = format!("{} does not lie in {}", path.display(), base.display());
+                    let why = format!("{} is not inside {}", path.display(), base.display());
                     io::Error::new(io::ErrorKind::InvalidInput, why)
                 })?;
                 untrusted::open_folders(base, inside)?

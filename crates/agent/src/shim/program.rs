@@ -33,8 +33,11 @@ pub(super) fn words(order: &Order, slot: &Slot) -> Result<Vec<String>, NotRun> {
             let path = slot.script();
             let (base, name) = untrusted::rooted(&path);
             untrusted::write(base, name, text.as_bytes())
-                .map_err(|error| NotRun::new(126, format!("the script could not be stored: {error}")))?;
-            let mut words = interpreter(text, |path| Path::new(path).exists());
+                .map_err(|error| NotRun::new(126, format!("cannot store the script: {error}")))?;
+            let mut words = match &order.container {
+                None => interpreter(text, |path| Path::new(path).exists()),
+                Some(_) => interpreter_inside(text),
+            };
             words.push(path.to_string_lossy().into_owned());
             words.extend(arguments.iter().cloned());
             Ok(words)
@@ -45,30 +48,38 @@ pub(super) fn words(order: &Order, slot: &Slot) -> Result<Vec<String>, NotRun> {
 /// Who reads a script: what its first line names, read as the kernel reads it (one program, at most one argument), so
 /// that the folder of the slot may lie on a disk from which nothing can be executed.
 fn interpreter(text: &str, exists: impl Fn(&str) -> bool) -> Vec<String> {
-    if let Some(line) = text.lines().next().and_then(|line| line.strip_prefix("#!")) {
-        let line = line.trim();
-        let (program, rest) = line.split_once([' ', '\t']).unwrap_or((line, ""));
-        if !program.is_empty() {
-            let argument = Some(rest.trim()).filter(|rest| !rest.is_empty());
-            return [Some(program), argument].into_iter().flatten().map(str::to_owned).collect();
-        }
-    }
     let shells = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"];
-    vec![shells.into_iter().find(|shell| exists(shell)).unwrap_or("/bin/sh").to_owned()]
+    let shell = || shells.into_iter().find(|shell| exists(shell)).unwrap_or("/bin/sh");
+    named(text).unwrap_or_else(|| vec![shell().to_owned()])
+}
+
+/// The interpreter in a container. Its files are not known before it runs, so `sh`, which always exists, looks for bash.
+fn interpreter_inside(text: &str) -> Vec<String> {
+    const FIND: &str = "for shell in /bin/bash /usr/bin/bash /usr/local/bin/bash; do \
+                        [ -x \"$shell\" ] && exec \"$shell\" \"$@\"; done; exec /bin/sh \"$@\"";
+    named(text).unwrap_or_else(|| ["/bin/sh", "-c", FIND, "sh"].map(str::to_owned).into())
+}
+
+/// What the first line names.
+fn named(text: &str) -> Option<Vec<String>> {
+    let line = text.lines().next()?.strip_prefix("#!")?.trim();
+    let (program, rest) = line.split_once([' ', '\t']).unwrap_or((line, ""));
+    let argument = Some(rest.trim()).filter(|rest| !rest.is_empty());
+    let words = [Some(program), argument].into_iter().flatten().map(str::to_owned);
+    (!program.is_empty()).then(|| words.collect())
 }
 
 /// What it means that these words could not be executed.
 pub(super) fn explain(program: &str, error: &io::Error) -> NotRun {
     match error.kind() {
-        io::ErrorKind::NotFound if program.contains('/') => NotRun::new(
-            127,
-            format!("{program}: there is no such file, or what it is to be read by is not there"),
-        ),
+        io::ErrorKind::NotFound if program.contains('/') => {
+            NotRun::new(127, format!("{program}: no such file, or its interpreter is missing"))
+        }
         io::ErrorKind::NotFound => {
             NotRun::new(127, format!("{program}: command not found; is it on the PATH of the job?"))
         }
         io::ErrorKind::PermissionDenied => {
-            NotRun::new(126, format!("{program}: cannot be executed; does it have the x bit?"))
+            NotRun::new(126, format!("{program}: cannot be executed; is it executable (chmod +x)?"))
         }
         _ => NotRun::new(126, format!("{program}: cannot be executed: {error}")),
     }
@@ -92,6 +103,8 @@ mod tests {
         assert_eq!(interpreter("echo", |_| false), ["/bin/sh"]);
         assert_eq!(interpreter("#!\necho", |_| false), ["/bin/sh"]);
         assert_eq!(interpreter("", |path| path.starts_with("/usr/bin/")), ["/usr/bin/bash"]);
+        assert_eq!(interpreter_inside("#!/bin/sh\necho"), ["/bin/sh"]);
+        assert_eq!(interpreter_inside("echo")[..2], ["/bin/sh", "-c"]);
     }
 
     #[test]

@@ -96,6 +96,18 @@ pub(super) fn release_all() {
     }
 }
 
+/// Sends a signal by its number to the process that a descriptor names. Who is gone already needs none.
+#[allow(unsafe_code)]
+pub(crate) fn send_to(process: &OwnedFd, signal: i32) {
+    use std::os::fd::AsRawFd;
+    let no_details = std::ptr::null::<libc::siginfo_t>();
+    // SAFETY: takes an open descriptor and integers; without details nothing is read from memory. The kernel refuses an
+    // invalid number with EINVAL.
+    unsafe {
+        libc::syscall(libc::SYS_pidfd_send_signal, process.as_raw_fd(), signal, no_details, 0);
+    }
+}
+
 /// Sends a signal by its number, be it one that has no name. Who is gone already needs none.
 #[allow(unsafe_code)]
 pub(super) fn send_to_group(leader: rustix::process::Pid, signal: i32) {

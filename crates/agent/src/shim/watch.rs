@@ -12,10 +12,12 @@
 //! Never: looks through all processes of the machine unless somebody has to be killed, or was asked to go and takes
 //! long. Never signals the group by its number once the main process is reaped: the number may be somebody else's then.
 
+use crate::containers::{Call, Container};
 use crate::launch::{Order, Slot};
 use crate::oom;
 use crate::process;
-use crate::shim::confine::Confinement;
+use crate::shim::confine::{Confinement, file_limit};
+use crate::shim::contained::Contained;
 use crate::shim::descriptors::Descriptors;
 use crate::shim::log::Log;
 use crate::shim::memory;
@@ -41,6 +43,9 @@ const GLANCE: Duration = Duration::from_millis(20);
 /// How often it is made sure that a group that is there is still the worker's; that takes a look at all processes.
 const LOOK: Duration = Duration::from_secs(1);
 
+/// What a container is given where there is no limit of open files: the kernel knows no more.
+const MOST_FILES: u64 = 1 << 20;
+
 /// Runs the worker of an order to its end.
 pub(super) fn live(
     slot: &Slot,
@@ -61,10 +66,14 @@ pub(super) fn live(
     let before = memory::deaths();
     match start(slot, order, confinement) {
         Ok((main, output)) => {
-            let mut life = Life::new(order, main, output);
+            let mut life = Life::new(order, slot, main, output);
             let status = life.run(signals, log);
             let (code, mut cause) = judge(status);
-            if code != 0 && confinement.ran_out_of_memory() {
+            let short = confinement.ran_out_of_memory() || ran_out_inside(order, slot, code);
+            if let Some(container) = &order.container {
+                container.remove(slot.folder());
+            }
+            if code != 0 && short {
                 cause = Cause::OutOfMemory;
                 log.say("the worker used more memory than it was given");
             } else if !confinement.counts_memory()
@@ -83,6 +92,12 @@ pub(super) fn live(
             ended(code, Cause::NotRun, false)
         }
     }
+}
+
+/// Whether its container ran out of memory, where the runtime counts that.
+fn ran_out_inside(order: &Order, slot: &Slot, code: i32) -> bool {
+    let container = order.container.as_ref().filter(|container| code != 0 && container.runtime.owns_groups());
+    container.is_some_and(|container| container.ran_out_of_memory(slot.folder()))
 }
 
 /// What the workers of a gang wait for.
@@ -131,12 +146,40 @@ fn start(slot: &Slot, order: &Order, confinement: &Arc<Confinement>) -> Result<(
     })?;
     let broken = |error: io::Error| NotRun::new(126, format!("the worker could not be set up: {error}"));
     let (output, input) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| broken(error.into()))?;
+    let (words, env) = match &order.container {
+        None => (words, order.env.clone()),
+        Some(container) => (inside(container, order, slot, words)?, container.environment(order)),
+    };
     let mut command = Command::new(&words[0]);
-    command.args(&words[1..]).env_clear().envs(order.env.iter().map(|(name, value)| (name, value)));
+    command.args(&words[1..]).env_clear().envs(env);
     command.env(process::MARK, slot.folder());
+    if order.container.is_some() {
+        // Podman's monitor leaves a file there when memory ran out, and that is not the job's folder.
+        command.current_dir(slot.folder());
+    }
     command.stdin(Stdio::null()).stdout(input.try_clone().map_err(broken)?).stderr(input).process_group(0);
     let child = spawn(command, confinement.clone()).map_err(|error| program::explain(&words[0], &error))?;
     Ok((Pid::from_raw(child).ok_or_else(|| NotRun::new(126, "the worker has no number"))?, output))
+}
+
+/// What runs these words in a container.
+fn inside(
+    container: &Container,
+    order: &Order,
+    slot: &Slot,
+    words: Vec<String>,
+) -> Result<Vec<String>, NotRun> {
+    let script = slot.script();
+    let limits = file_limit(order);
+    let hard = limits.maximum.unwrap_or(MOST_FILES);
+    let call = Call {
+        slot: slot.folder(),
+        script: order.is_script().then_some(&*script),
+        words,
+        files: (limits.current.unwrap_or(hard), hard),
+        limits: &order.limits.or_asked(&order.asked),
+    };
+    container.words(order, call).map_err(|why| NotRun::new(126, why))
 }
 
 #[allow(unsafe_code)]
@@ -173,6 +216,7 @@ fn timespec(span: Duration) -> Timespec {
 
 struct Life<'a> {
     order: &'a Order,
+    contained: Option<Contained<'a>>,
     main: Pid,
     output: Option<OwnedFd>,
     ended: Option<WaitStatus>,
@@ -188,11 +232,13 @@ struct Life<'a> {
 }
 
 impl<'a> Life<'a> {
-    fn new(order: &'a Order, main: Pid, output: OwnedFd) -> Self {
+    fn new(order: &'a Order, slot: &'a Slot, main: Pid, output: OwnedFd) -> Self {
+        let contained = order.container.as_ref().map(|_| Contained::of(slot));
         let buffer = vec![0; 64 << 10];
         let output = Some(output);
         Self {
             order,
+            contained,
             main,
             output,
             ended: None,
@@ -223,6 +269,9 @@ impl<'a> Life<'a> {
             if news.stop && self.deadline.is_none() {
                 self.ask_to_go();
             }
+            if let Some(contained) = &mut self.contained {
+                contained.look();
+            }
             if self.is_to_be_killed() {
                 // Unreaped it keeps its number, be it dead by now.
                 if self.ended.is_none() {
@@ -237,7 +286,8 @@ impl<'a> Life<'a> {
     fn wait(&self, signals: &Signals) -> (bool, bool) {
         let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let late = left.is_some_and(|left| left.is_zero());
-        let timeout = if self.ended.is_some() || late { Some(GLANCE) } else { left };
+        let holds = self.contained.as_ref().is_some_and(Contained::holds);
+        let timeout = if self.ended.is_some() || late || holds { Some(GLANCE) } else { left };
         let timeout = timeout.map(timespec);
         let mut fds = vec![PollFd::from_borrowed_fd(signals.fd(), PollFlags::IN)];
         fds.extend(self.output.as_ref().map(|output| PollFd::new(output, PollFlags::IN)));
@@ -280,8 +330,11 @@ impl<'a> Life<'a> {
         self.asked_first = self.ended.is_none();
         let span = u64::try_from(self.order.grace.span.0).unwrap_or(0);
         self.deadline = Some(Instant::now() + Duration::from_nanos(span));
-        if self.asked_first {
-            signals::send_to_group(self.main, self.order.grace.signal);
+        let signal = self.order.grace.signal;
+        let is_asked = self.contained.as_mut().is_some_and(|contained| contained.ask(signal));
+        // The client of a runtime ends by it, and with it the container that is not there yet.
+        if self.asked_first && !is_asked {
+            signals::send_to_group(self.main, signal);
         }
     }
 

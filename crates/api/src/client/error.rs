@@ -23,7 +23,7 @@ impl ClientError {
     /// Nobody answers at this address.
     pub(super) fn unreachable(url: &str, why: impl fmt::Display) -> Self {
         let remedy = "start it with `consort up`, or name another with --server URL or CONSORT_URL";
-        ClientError::Unreachable(format!("no server answers at {url} ({why}); {remedy}"))
+        ClientError::Unreachable(format!("cannot reach the server at {url} ({why}); {remedy}"))
     }
 
     /// A process listens there to which nothing was sent.
@@ -40,7 +40,7 @@ impl ClientError {
     /// Something else than a Consort server answers at this address.
     pub(super) fn garbled(url: &str, what: impl fmt::Display) -> Self {
         ClientError::Garbled(format!(
-            "what answers at {url} is not understood ({what}); check the address, and that both sides are of one version"
+            "unexpected answer from {url} ({what}); check the address, and that client and server have the same version"
         ))
     }
 }

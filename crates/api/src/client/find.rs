@@ -48,7 +48,7 @@ impl Client {
                 .map_or_else(|| written(server_path()), |found| Ok(Some(found)))?
             {
                 Some(written) => address(&written)?,
-                None => return Err(nobody_known()),
+                None => return Err(none_found()),
             },
         };
         if url.starts_with("unix:") {
@@ -79,9 +79,8 @@ fn is_written(url: &str) -> Result<bool, ClientError> {
     Ok(written(server_path())?.is_some_and(|written| address(&written).is_ok_and(|written| written == url)))
 }
 
-fn nobody_known() -> ClientError {
-    let words =
-        "no server is known here; start one with `consort up`, or name one with --server URL or CONSORT_URL";
+fn none_found() -> ClientError {
+    let words = "no server found; start one with `consort up`, or name one with --server URL or CONSORT_URL";
     ClientError::Unreachable(words.into())
 }
 
@@ -114,10 +113,12 @@ fn require_ours(path: &Path, uid: u32, mode: u32) -> Result<(), ClientError> {
     let why = match (uid == own || uid == 0, mode & 0o022 == 0) {
         (true, true) => return Ok(()),
         (false, _) => {
-            format!("belongs to uid {uid}, and this is uid {own}; set XDG_CONFIG_HOME to a folder of yours")
+            format!(
+                "belongs to uid {uid}, and this is uid {own}; set XDG_CONFIG_HOME to a folder that you own"
+            )
         }
         (true, false) => {
-            "can be written by other users; check what it says, then close it with `chmod go-w`".into()
+            "can be written by other users; check its contents, then fix it with `chmod go-w`".into()
         }
     };
     Err(ClientError::Unreachable(format!("{} {why}", path.display())))
@@ -127,27 +128,27 @@ fn require_ours(path: &Path, uid: u32, mode: u32) -> Result<(), ClientError> {
 fn address(text: &str) -> Result<String, ClientError> {
     let wrong = |why: &str| {
         Err(ClientError::Address(format!(
-            "`{text}` is no address of a server: {why}; use one like http://127.0.0.1:8080 or unix:/path"
+            "`{text}` is not a server address: {why}; use one like http://127.0.0.1:8080 or unix:/path"
         )))
     };
     let text = text.trim();
     if let Some(path) = text.strip_prefix("unix:") {
         return match path.starts_with('/') && !path.contains('\0') {
             true => Ok(text.to_string()),
-            false => wrong("the path of a socket begins with /"),
+            false => wrong("the path of a socket must begin with /"),
         };
     }
     let rest = match text.split_once("://") {
         Some(("http", rest)) => rest,
-        Some(("https", _)) => return wrong("there is no TLS here, a tunnel or a proxy can add it"),
-        Some(_) => return wrong("it does not begin with http://"),
+        Some(("https", _)) => return wrong("TLS is not supported, use a tunnel or a proxy"),
+        Some(_) => return wrong("it must begin with http:// or unix:"),
         None => text,
     };
     let rest = rest.trim_end_matches('/');
     let odd =
         |letter: char| letter.is_whitespace() || letter.is_control() || matches!(letter, '@' | '?' | '#');
     match rest.is_empty() || rest.contains(odd) {
-        true => wrong("it names no host"),
+        true => wrong("it has no host"),
         false => Ok(format!("http://{rest}")),
     }
 }

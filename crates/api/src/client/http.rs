@@ -168,7 +168,7 @@ impl Client {
             (401, problem) => {
                 let said = problem.map_or("the token is missing or wrong".into(), |problem| problem.error);
                 ClientError::Denied(format!(
-                    "{} refuses: {said}; set CONSORT_TOKEN, or run as the user who started it",
+                    "{} denied access: {said}; set CONSORT_TOKEN, or run as the user who started the server",
                     self.url
                 ))
             }
@@ -214,7 +214,7 @@ fn fault(url: &str, error: &Error) -> ClientError {
                 return ClientError::distrusted(url, *distrust);
             }
             match error.kind() {
-                NotFound => ClientError::unreachable(url, "there is no such socket"),
+                NotFound => ClientError::unreachable(url, "no such socket"),
                 ConnectionRefused => ClientError::unreachable(url, "connection refused"),
                 ConnectionReset | BrokenPipe | UnexpectedEof | ConnectionAborted => {
                     ClientError::unreachable(url, "the connection broke")
@@ -227,7 +227,7 @@ fn fault(url: &str, error: &Error) -> ClientError {
         Error::Timeout(_) => ClientError::unreachable(url, "no answer in time"),
         Error::ConnectionFailed => ClientError::unreachable(url, "no connection"),
         Error::BadUri(_) | Error::Http(_) => {
-            ClientError::Address(format!("`{url}` is no address of a server; check it"))
+            ClientError::Address(format!("`{url}` is not a server address; check it"))
         }
         other => ClientError::garbled(url, other),
     }

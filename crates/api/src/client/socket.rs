@@ -32,8 +32,8 @@ pub fn connect(path: &Path) -> Result<UnixStream> {
 fn check(path: &Path) -> Result<()> {
     let own = rustix::process::geteuid().as_raw();
     let folder = path.parent().filter(|folder| folder.is_absolute());
-    let folder =
-        folder.ok_or_else(|| Error::new(ErrorKind::InvalidInput, "the path of a socket begins with /"))?;
+    let folder = folder
+        .ok_or_else(|| Error::new(ErrorKind::InvalidInput, "the path of a socket must begin with /"))?;
     for (part, is_folder) in [(folder, true), (path, false)] {
         let found = part.symlink_metadata()?;
         let kind = found.file_type();

@@ -73,7 +73,7 @@ pub struct Device {
     pub index: u32,
     /// Its kind.
     pub kind: String,
-    /// Who made it; empty when nobody said.
+    /// Vendor; empty if unknown.
     pub vendor: String,
     /// What its maker calls this very one.
     pub uuid: Option<String>,
@@ -91,26 +91,27 @@ pub struct Device {
     pub power_w: Option<f64>,
     /// How busy it says it is.
     pub utilization_percent: Option<f64>,
-    /// Memory in use, by anybody.
+    /// Memory in use, by any process.
     pub memory_used_bytes: Option<u64>,
-    /// Why it cannot be had, when it is ill or in foreign hands.
+    /// Why it cannot be granted, if it is unhealthy or in foreign use.
     pub why: Option<String>,
 }
 
-/// Whether a device can be had.
+/// Whether a device can be granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DeviceState {
-    /// Nobody holds it.
+    /// No job holds it.
     Free,
     /// A job holds all of it.
     Used,
     /// Jobs hold parts of it.
     Shared,
-    /// Somebody uses it whom we do not schedule.
+    /// Used by a process that Consort did not start.
     Foreign,
     /// It must not be used.
-    Ill,
+    #[serde(alias = "ill")] // what daemons before 0.2 call it
+    Unhealthy,
 }
 
 impl fmt::Display for DeviceState {
@@ -120,12 +121,12 @@ impl fmt::Display for DeviceState {
             DeviceState::Used => "used",
             DeviceState::Shared => "shared",
             DeviceState::Foreign => "foreign",
-            DeviceState::Ill => "ill",
+            DeviceState::Unhealthy => "unhealthy",
         })
     }
 }
 
-/// A waiting line.
+/// A queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Queue {
     /// Unique.
@@ -162,12 +163,24 @@ pub struct QueueChange {
 pub struct Tenant {
     /// Unique.
     pub name: String,
-    /// What it is promised and what it may not exceed, for each kind of device.
+    /// What it is promised and what it may not exceed, for each kind of device and part of hosts.
     pub quotas: Vec<Quota>,
     /// Devices it holds, by kind; parts of a device count as parts.
     pub holds: BTreeMap<String, f64>,
     /// What it has used so far, by kind.
     pub usage_device_hours: BTreeMap<String, f64>,
+    /// Processors of hosts that it holds, in thousandths: what its jobs asked for, and what is only counted for them.
+    #[serde(default)]
+    pub cpu_thousandths: u64,
+    /// Memory of hosts that it holds, likewise.
+    #[serde(default)]
+    pub memory_bytes: u64,
+    /// Processor time that it was granted so far: milliseconds of one processor.
+    #[serde(default)]
+    pub usage_cpu_ms: u64,
+    /// Memory that it was granted so far, times the time for which it was: milliseconds of one mebibyte.
+    #[serde(default)]
+    pub usage_memory_mib_ms: u64,
     /// Its jobs that wait.
     pub waiting: u64,
     /// Its jobs that run.
@@ -186,16 +199,17 @@ pub struct TenantChange {
     pub quotas: Vec<Quota>,
 }
 
-/// A promise and a ceiling for one kind of device.
+/// A promise and a ceiling for one kind of device; or a ceiling for the processors (`cpus`) or the memory (`mem`) of hosts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Quota {
-    /// The name of the kind.
+    /// The name of the kind, `cpus` or `mem`.
     pub kind: String,
-    /// So many devices it may take back from whoever holds more than promised.
+    /// Guaranteed devices, for which jobs of tenants above their guarantee can be preempted. Not for `cpus` and `mem`.
     #[serde(default)]
     pub guarantee: u32,
-    /// So many devices it never exceeds.
+    /// So many devices it never exceeds. Of `cpus` so many processors, of `mem` so many bytes: a job that asks for some
+    /// waits until it fits below.
     #[serde(default)]
-    pub ceiling: Option<u32>,
+    pub ceiling: Option<u64>,
 }

@@ -41,6 +41,13 @@ pub struct Job {
     pub preemptions: u32,
     /// How many times something of it ran, was interrupted for whatever reason and had to run again.
     pub restarts: u32,
+    /// Processor time that it was granted, in attempts that are over: milliseconds of one processor. So far as nodes account
+    /// for their processors; 0 for jobs that ended under a version before 0.2.
+    #[serde(default)]
+    pub used_cpu_ms: u64,
+    /// Memory of hosts that it was granted, times the time for which it ran: milliseconds of one mebibyte; likewise.
+    #[serde(default)]
+    pub used_memory_mib_ms: u64,
 }
 
 /// What a job is doing.
@@ -56,19 +63,19 @@ pub enum State {
     Waiting,
     /// It waits for other jobs.
     Held,
-    /// Somebody paused it.
+    /// Paused by a user.
     Paused,
     /// Devices are granted; it is being brought up.
     Starting,
     /// It runs.
     Running,
-    /// It has been told to end and is giving back its devices.
+    /// It has been told to end and is releasing its devices.
     Stopping,
     /// It is done.
     Succeeded,
     /// It broke, or ran longer than it may.
     Failed,
-    /// Somebody ended it, or what it waited for can no longer happen.
+    /// Cancelled by a user, or because a job it waited for ended in another way.
     Cancelled,
 }
 

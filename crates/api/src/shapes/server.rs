@@ -35,7 +35,7 @@ pub struct Status {
     pub ended: u64,
     /// Devices there are.
     pub devices: u64,
-    /// What somebody should know, a sentence each.
+    /// Warnings, a sentence each.
     pub notes: Vec<String>,
     /// What is wrong with the world just now; among the notes too.
     pub trouble: Option<String>,

@@ -190,6 +190,9 @@ fn readers() -> Result<Figures, Failure> {
     let (alone, beside) = (found.alone.at(0.99), found.beside.at(0.99));
     Ok(vec![
         told("readers", "reads_per_s", found.reads_per_s),
+        told("readers", "jobs_cpu_ms", found.cpu_ms[0]),
+        told("readers", "status_cpu_ms", found.cpu_ms[1]),
+        told("readers", "explain_cpu_ms", found.cpu_ms[2]),
         told("readers", "loop_delay_p99_ms_alone", found.delay_alone_ms),
         most("readers", "loop_delay_p99_ms_growth", found.delay_beside_ms - found.delay_alone_ms, 5.0),
         told("readers", "submit_p99_ms_alone", alone),
@@ -217,7 +220,7 @@ fn json(figures: &[Figure]) -> Results {
     let mut rows: Vec<Row> = vec![];
     for figure in figures {
         if rows.last().is_none_or(|row| row.case != figure.case) {
-            let policy = &*consort_sched::stock::standard().name;
+            let policy = consort_sched::stock::STANDARD;
             let (metrics, misses) = (BTreeMap::new(), vec![]);
             rows.push(Row { case: figure.case, policy, seed: 0, metrics, anchor: None, misses });
         }

@@ -46,7 +46,7 @@ pub struct Metrics {
     pub more: BTreeMap<&'static str, f64>,
 }
 
-/// Somebody else's figure.
+/// A published figure.
 #[derive(Serialize)]
 pub struct Beside {
     pub who: String,

@@ -23,7 +23,7 @@ pub fn run(args: &Args, scenario: &'static Scenario) -> Result<Outcome, Failure>
         // `all` passes its flags on to everybody.
         if given && args.scenario.as_deref() == Some(name) {
             return Err(Failure::request(
-                format_args!("{name} is about planners, so {flag} means nothing here"),
+                format_args!("{flag} cannot be used with {name}, a benchmark of planners"),
                 "leave it out",
             ));
         }

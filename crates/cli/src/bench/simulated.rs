@@ -10,21 +10,25 @@ use crate::numbers::{decimal, thousands};
 use crate::progress::Progress;
 use crate::table::Table;
 use crate::{inputs, names};
+use consort_sched::Registry;
 use consort_sim::bench::{self, Anchor, BenchError, Request, Row, Scenario};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Runs it.
-pub fn run(args: &Args, scenario: &'static Scenario) -> Result<Outcome, Failure> {
+pub fn run(args: &Args, policies: &Registry, scenario: &'static Scenario) -> Result<Outcome, Failure> {
     let name = scenario.name;
     let all_cases: Vec<&str> = scenario.cases.iter().chain(scenario.more_cases).copied().collect();
     known(&format!("case of {name}"), &args.cases, &all_cases)?;
-    known(&format!("policy in {name}"), &args.policies, scenario.policies)?;
+    if let Some(wrong) = args.policies.iter().find(|policy| !scenario.knows(policies, policy)) {
+        return Err(names::unknown(&format!("policy in {name}"), wrong, scenario.names(policies)));
+    }
     let data = if scenario.needs_data || args.data.is_some() { data(args)?.into() } else { PathBuf::new() };
     let request = Request {
         scenario: name.into(),
         cases: args.cases.clone(),
         policies: args.policies.clone(),
+        known: policies.clone(),
         seeds: args.seeds.clone(),
         data,
     };

@@ -12,7 +12,7 @@ use consort_api::shapes::Job;
 /// What they all take.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Ids of jobs
+    /// Job ids
     #[arg(value_name = "JOB", required = true, value_parser = job_id)]
     jobs: Vec<u64>,
     /// Print JSON
@@ -35,15 +35,15 @@ macro_rules! command {
 }
 command!(
     Cancel,
-    "End jobs, whatever they are doing",
+    "Cancel jobs, pending or running",
     "Examples:\n  consort cancel 17\n  consort cancel 17 18 19"
 );
 command!(
     Pause,
-    "Take back what jobs hold, and do not start them until they are resumed",
+    "Pause jobs: stop them, free their devices, and do not start them until they are resumed",
     "Examples:\n  consort pause 17\n  consort resume 17"
 );
-command!(Resume, "Undo a pause", "Examples:\n  consort pause 17\n  consort resume 17");
+command!(Resume, "Resume paused jobs", "Examples:\n  consort pause 17\n  consort resume 17");
 
 /// `consort cancel`.
 pub fn cancel(command: &Cancel) -> Result<(), Failure> {

@@ -10,7 +10,7 @@ use consort_api::shapes::{Device, DeviceState};
 const EXAMPLES: &str = "\
 Examples:
   consort devices
-  consort devices --json | jq '.[] | select(.state == \"ill\")'";
+  consort devices --json | jq '.[] | select(.state == \"unhealthy\")'";
 
 /// List devices
 #[derive(clap::Args)]
@@ -30,7 +30,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return print_json(&devices);
     }
     match devices.is_empty() {
-        true => print("There is no device.\n"),
+        true => print("No devices.\n"),
         false => print(&table(&devices).show(&Screen::for_list())),
     }
 }

@@ -7,23 +7,23 @@ use consort_api::shapes::EventLine;
 
 const EXAMPLES: &str = "\
 Examples:
-  consort events                            the last ones
-  consort events -f                         and what happens from now on
+  consort events                            the latest events
+  consort events -f                         follow new ones
   consort events --from 1200 --json
 
-With -f and --json, every event is one line of JSON.";
+With -f and --json, every event is one JSON object on a line.";
 
-/// List what happened, or watch it happen
+/// List events, or follow them
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Stay, and show what happens
+    /// Follow: show new events as they happen
     #[arg(long, short)]
     follow: bool,
-    /// Begin at this position of the journal
+    /// Start at this position of the journal
     #[arg(long, value_name = "N")]
     from: Option<u64>,
-    /// At most so many
+    /// At most N events
     #[arg(long, value_name = "N", conflicts_with = "follow", value_parser = super::jobs::number)]
     limit: Option<u64>,
     /// Print JSON

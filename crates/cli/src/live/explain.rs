@@ -11,11 +11,11 @@ Examples:
   consort explain 17
   consort explain 17 --json";
 
-/// Say why a job is where it is
+/// Explain why a job is pending, and what would let it start
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The id of a job
+    /// Job id
     #[arg(value_name = "JOB", value_parser = job_id)]
     job: u64,
     /// Print JSON

@@ -4,85 +4,88 @@ use super::sources::Source;
 use super::wording::now;
 use crate::failure::{Failure, note};
 use clap::ValueEnum;
-use consort_types::file::job::{JobFile, array, deadline, signal};
+use consort_types::file::job::{JobFile, array, deadline, image, signal};
 use consort_types::file::{limits, value};
 use consort_types::{Count, Dependency, Form, Grace, JobId, Qos, Role, Span, Time};
 use std::path::{Path, PathBuf};
 
 /// What the job is to be like.
 #[derive(clap::Args)]
-#[command(next_help_heading = "The job")]
+#[command(next_help_heading = "Job")]
 pub struct Flags {
-    /// What it is called; the program or the file when absent
+    /// Job name [default: the program or the file]
     #[arg(long, value_parser = parser(value::name))]
     name: Option<String>,
-    /// Number of accelerators, all for one worker; processors only where there is no accelerator
+    /// Accelerators for the one worker; processors count only on machines without accelerators
     #[arg(long, visible_alias = "gpus", value_name = "N", value_parser = parser(value::width), conflicts_with_all = ["workers", "devices_per_worker"])]
     devices: Option<u32>,
-    /// So many workers, or a range of them like 2-8
+    /// Number of workers, or a range such as 2-8
     #[arg(long, value_name = "W", value_parser = parser(value::range))]
     workers: Option<Count>,
-    /// So many devices for each worker
+    /// Devices per worker
     #[arg(long, value_name = "D", value_parser = parser(value::width))]
     devices_per_worker: Option<u32>,
-    /// The kind of device, in any case; with commas between them, kinds that would all do, the preferred first
+    /// Kind of device, upper or lower case; several acceptable kinds separated by commas, the preferred first
     #[arg(long, value_name = "K", value_delimiter = ',', value_parser = parser(value::name))]
     kind: Vec<String>,
-    /// A feature that a node must have; with commas between them, all of them
+    /// Features that the nodes must have, separated by commas
     #[arg(long, value_name = "F", value_delimiter = ',', value_parser = parser(value::name))]
     feature: Vec<String>,
-    /// A part of each device, as in 0.5
+    /// Part of each device, such as 0.5
     #[arg(long, value_parser = parser(value::share))]
     share: Option<u16>,
-    /// Memory needed on each device, as in 40GiB
+    /// Memory needed on each device, such as 40GiB
     #[arg(long, value_name = "SIZE", value_parser = parser(value::memory))]
     memory: Option<u64>,
-    /// Processors for each worker, as in 8 or 2.5
+    /// Processors per worker, such as 8 or 2.5
     #[arg(long, value_name = "N", value_parser = parser(value::processors))]
     cpus: Option<u64>,
-    /// Main memory for each worker, as in 64GiB
+    /// Main memory per worker, such as 64GiB
     #[arg(long, value_name = "SIZE", value_parser = parser(value::memory))]
     mem: Option<u64>,
-    /// Where it waits
+    /// Queue to submit to
     #[arg(long, value_parser = parser(value::name))]
     queue: Option<String>,
-    /// Who owns it
+    /// Tenant that owns the job
     #[arg(long, value_parser = parser(value::name))]
     tenant: Option<String>,
-    /// Higher goes first; may be negative
+    /// Priority; higher goes first, may be negative
     #[arg(long, value_name = "N", value_parser = parser(value::priority), allow_hyphen_values = true)]
     priority: Option<i32>,
-    /// How firmly it holds what it has: best-effort, standard or guaranteed
+    /// Quality of service, from the first to be preempted: best-effort, standard or guaranteed
     #[arg(long, value_name = "CLASS", value_parser = parser(value::qos))]
     qos: Option<Qos>,
-    /// How long one attempt may run, as in 2h
+    /// Time limit of one attempt, such as 2h
     #[arg(long, value_name = "TIME", value_parser = parser(time))]
     time: Option<Span>,
-    /// When it should have ended: +6h from now, or an instant like 2026-03-09T14:05:00Z; orders, never kills
+    /// Deadline for ordering, never enforced: +6h from now, or an instant such as 2026-03-09T14:05:00Z
     #[arg(long, value_name = "TIME", value_parser = parser(|text| deadline(text, now())))]
     deadline: Option<Time>,
-    /// How long it is expected to run, as in 90m; some policies start short jobs first
+    /// Estimated run time, such as 90m; some policies start short jobs first
     #[arg(long, value_name = "TIME", value_parser = parser(value::span))]
     estimate: Option<Span>,
-    /// Run it as an array: one task for each index, as in 0-9,12 or 0-100:10
+    /// Run as an array: one task per index, such as 0-9,12 or 0-100:10
     #[arg(long, value_name = "INDICES", value_parser = parser(array))]
     array: Option<(u32, Vec<u32>)>,
-    /// How many failed attempts are tried again
+    /// How many failed attempts are retried
     #[arg(long, value_name = "N", value_parser = parser(value::retries))]
     retries: Option<u32>,
-    /// A job that must have succeeded first; 17:ended or 17:failed for another ending
+    /// Jobs that must have succeeded first; 17:ended or 17:failed for another outcome
     #[arg(long, value_name = "JOB", value_delimiter = ',', value_parser = parser(after))]
     after: Vec<Dependency>,
-    /// A variable for the work; a name alone takes its value from here
+    /// Environment variable; a name alone copies the value from this environment
     #[arg(long, value_name = "K=V", value_parser = parser(variable))]
     env: Vec<(String, String)>,
-    /// Whether the environment of this command travels along; all of it, unless a script says otherwise
+    /// Pass on the environment of this command [default: all, unless a script says otherwise]
     #[arg(long, value_enum, value_name = "WHAT")]
     export: Option<Export>,
-    /// Where workers are started; this folder when absent
+    /// Working directory [default: the current one]
     #[arg(long, value_name = "DIR")]
     workdir: Option<PathBuf>,
-    /// Time between asking a worker to go and making it, as in 30s, or with a signal as in USR1@2m
+    /// Container image to run in, such as pytorch/pytorch:2.6.0; gets the variables of --env, not this environment
+    #[arg(long, value_name = "IMAGE", value_parser = parser(image))]
+    image: Option<String>,
+    /// Grace period before a stopped worker is killed, such as 30s, or with a signal such as USR1@2m
     #[arg(long, value_name = "TIME", value_parser = parser(grace))]
     grace: Option<Grace>,
 }
@@ -144,6 +147,11 @@ impl Flags {
         if let Some(grace) = &self.grace {
             job.work.grace = grace.clone();
         }
+        if let Some(image) = &self.image {
+            job.work.image = Some(image.clone());
+            let variants = job.work.stages.iter_mut().flat_map(|stage| &mut stage.variants);
+            variants.filter_map(|variant| variant.image.as_mut()).for_each(|other| other.clone_from(image));
+        }
         if let Some(folder) = &self.workdir {
             job.work.workdir = absolute(folder)?;
         }
@@ -194,7 +202,7 @@ impl Flags {
         }
         let widest = role.shapes.iter().map(|shape| u64::from(shape.devices)).max().unwrap_or(0);
         match widest * u64::from(role.count.max) > u64::from(limits::WIDTH) {
-            true => Err(Failure::request("one job is for more than 1,000,000 devices", "ask for fewer")),
+            true => Err(Failure::request("the job asks for more than 1,000,000 devices", "ask for fewer")),
             false => Ok(()),
         }
     }
@@ -202,7 +210,7 @@ impl Flags {
 
 fn stays_in_the_file(what: &str) -> Failure {
     Failure::request(
-        format_args!("the file describes several {what}, and flags about devices cannot say which they mean"),
+        format_args!("flags about devices cannot be used with a file that has several {what}"),
         "change the file instead",
     )
 }
@@ -216,7 +224,7 @@ fn absolute(folder: &Path) -> Result<String, Failure> {
     let whole = std::fs::canonicalize(folder).map_err(|error| Failure::file(folder, "entered", &error))?;
     whole.to_str().map(String::from).ok_or_else(|| {
         Failure::request(
-            format_args!("{}: is not named in UTF-8", whole.display()),
+            format_args!("{}: the path is not UTF-8", whole.display()),
             "start from another folder",
         )
     })
@@ -241,7 +249,7 @@ pub fn environment(wanted: impl Fn(&str) -> bool) -> Vec<(String, String)> {
     kept.truncate(fitting);
     if fitting < all {
         note(
-            "consort: the environment is larger than 1 MiB, so only a part of it travels; --export none sends nothing of it",
+            "consort: the environment is larger than 1 MiB and was passed on only in part; --export none passes on nothing",
         );
     }
     kept
@@ -289,4 +297,26 @@ fn grace(text: &str) -> Result<Grace, String> {
     };
     let plain = Grace::default();
     Ok(Grace { signal: name.map(signal).transpose()?.unwrap_or(plain.signal), span: value::span(span)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Args;
+    use consort_types::file::fields::{FIELDS, FILE};
+
+    /// Flags that are called otherwise than the field they set.
+    const OTHERWISE: [(&str, &str); 2] = [("feature", "features"), ("export", "inherit")];
+
+    #[test]
+    fn every_flag_sets_a_field_of_job_files() {
+        let command = Flags::augment_args(clap::Command::new("job"));
+        for flag in command.get_arguments().map(|flag| flag.get_id().as_str()) {
+            let name = OTHERWISE.iter().find(|(other, _)| *other == flag).map_or(flag, |(_, name)| name);
+            assert!(
+                FIELDS.iter().any(|field| field.name == name && field.formats & FILE != 0),
+                "{flag} is no field"
+            );
+        }
+    }
 }

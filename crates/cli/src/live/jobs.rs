@@ -12,30 +12,30 @@ use consort_api::shapes::{Job, State};
 
 const EXAMPLES: &str = "\
 Examples:
-  consort jobs                              what is alive
-  consort jobs --all --limit 20             the last 20, ended ones too
+  consort jobs                              pending and running jobs
+  consort jobs --all --limit 20             the last 20, including ended ones
   consort jobs --state waiting,held --json";
 
 /// List jobs
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Also those that have ended
+    /// Include jobs that have ended
     #[arg(long, short)]
     all: bool,
-    /// Only those in this state, or in one of several with commas between them
+    /// Only jobs in these states, separated by commas
     #[arg(long, value_delimiter = ',', value_parser = state)]
     state: Vec<State>,
-    /// Only those of this tenant
+    /// Only jobs of this tenant
     #[arg(long)]
     tenant: Option<String>,
-    /// Only those of this queue
+    /// Only jobs of this queue
     #[arg(long)]
     queue: Option<String>,
-    /// Only those of this name
+    /// Only jobs with this name
     #[arg(long)]
     name: Option<String>,
-    /// At most so many, the newest
+    /// At most N jobs, the newest
     #[arg(long, value_name = "N", value_parser = number)]
     limit: Option<u64>,
     /// Print JSON
@@ -75,11 +75,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let screen = Screen::for_list();
     if jobs.is_empty() {
-        return print(if query.all {
-            "There is no such job.\n"
-        } else {
-            "Nothing waits and nothing runs.\n"
-        });
+        return print(if query.all { "No such job.\n" } else { "No pending or running jobs.\n" });
     }
     let mut text = table(&jobs).show(&screen);
     if more {

@@ -15,36 +15,36 @@ use std::time::{Duration, Instant};
 const EXAMPLES: &str = "\
 Examples:
   consort logs 17
-  consort logs -f 17                        until it has ended
+  consort logs -f 17                        follow until the job has ended
   consort logs 17 --tail 50
   consort logs 17 --task 3 --rank 1 --attempt 2
-  consort logs 17 --json                    one JSON object for each line
+  consort logs 17 --json                    one JSON object per line
 
 With -f, --tail counts for each worker. An object has worker, stage, task, rank, attempt and text.";
 
-/// Show what a job has written
+/// Show the output of a job
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The id of a job
+    /// Job id
     #[arg(value_name = "JOB", value_parser = job_id)]
     job: u64,
-    /// Stay until it has ended
+    /// Follow the output until the job has ended
     #[arg(long, short)]
     follow: bool,
-    /// Which task of a bag or replica of a service
+    /// Task of a bag, or replica of a service
     #[arg(long, value_name = "N")]
     task: Option<u64>,
-    /// Which worker
+    /// Rank of the worker
     #[arg(long, value_name = "N")]
     rank: Option<u64>,
-    /// Which attempt; the last when absent
+    /// Attempt [default: the last]
     #[arg(long, value_name = "N")]
     attempt: Option<u64>,
-    /// Only the last N lines
+    /// Last N lines only
     #[arg(long, value_name = "N")]
     tail: Option<usize>,
-    /// Print JSON, an object for each line
+    /// Print JSON, one object per line
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -333,7 +333,7 @@ fn copy(mut reader: impl Read) -> Result<Option<std::io::Error>, Failure> {
     }
 }
 
-/// To standard output, unchanged: what a program writes is between it and whoever reads it.
+/// To standard output, unchanged: what a program writes is between it and its reader.
 fn write(bytes: &[u8]) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     out.write_all(bytes).and_then(|()| out.flush()).map_err(|error| match error.kind() {
@@ -343,7 +343,10 @@ fn write(bytes: &[u8]) -> Result<(), Failure> {
 }
 
 fn broken(client: &Client) -> Failure {
-    Failure::Outside(format!("the connection to {} broke in the middle of the log; ask again", client.url()))
+    Failure::Outside(format!(
+        "the connection to {} broke in the middle of the log; run the command again",
+        client.url()
+    ))
 }
 
 #[cfg(test)]

@@ -10,17 +10,18 @@ use consort_api::shapes::Node;
 const EXAMPLES: &str = "\
 Examples:
   consort nodes
-  consort nodes drain n7                    no new work; what runs there may finish
+  consort nodes drain n7                    no new jobs; running ones may finish
   consort nodes undrain n7
-  consort nodes --probe                     how the world that runs the work is reached, and whether it answers";
+  consort nodes remove n7                   remove a node that is lost and does not come back
+  consort nodes --probe                     how the backend is reached, and whether it answers";
 
-/// List nodes, or give one no new work
+/// List nodes; drain, undrain or remove one
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub struct Args {
     #[command(subcommand)]
     change: Option<Change>,
-    /// Ask the world that runs the work how it is reached and whether it answers
+    /// Check how the backend that runs jobs is reached and whether it answers
     #[arg(long)]
     probe: bool,
     #[command(flatten)]
@@ -29,17 +30,20 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Change {
-    /// Give a node no new work; what runs there may finish
+    /// Drain a node: no new jobs start there, running ones may finish
     #[command(after_help = "Example:\n  consort nodes drain n7")]
     Drain(Named),
-    /// Use a drained node again
+    /// Undrain a node: let jobs start there again
     #[command(after_help = "Example:\n  consort nodes undrain n7")]
     Undrain(Named),
+    /// Remove a node that is lost and does not come back; one that returns is a new node
+    #[command(after_help = "Example:\n  consort nodes remove n7")]
+    Remove(Named),
 }
 
 #[derive(clap::Args)]
 struct Named {
-    /// The name of a node
+    /// Node name
     #[arg(value_name = "NODE")]
     name: String,
     #[command(flatten)]
@@ -57,6 +61,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Some(Change::Undrain(named)) => {
             (&named.look, vec![named.look.server.client()?.undrain(&named.name)?])
         }
+        Some(Change::Remove(named)) => {
+            (&named.look, vec![named.look.server.client()?.remove_node(&named.name)?])
+        }
     };
     if look.json {
         return match (&args.change, &nodes[..]) {
@@ -65,7 +72,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         };
     }
     match nodes.is_empty() {
-        true => print("There is no node.\n"),
+        true => print("No nodes.\n"),
         false => print(&table(&nodes).show(&Screen::for_list())),
     }
 }

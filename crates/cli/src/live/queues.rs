@@ -12,7 +12,7 @@ Examples:
   consort queues set urgent --priority 10 --strict
   consort queues set urgent --strict=false --tenants red,blue";
 
-/// List queues, or change one
+/// List queues, create or change one
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub struct Args {
@@ -24,23 +24,23 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Change {
-    /// Make a queue, or change what is named of it
+    /// Create a queue, or change the given settings of one
     #[command(after_help = "Example:\n  consort queues set urgent --priority 10 --strict")]
     Set(Set),
 }
 
 #[derive(clap::Args)]
 struct Set {
-    /// The name of the queue
+    /// Queue name
     #[arg(value_name = "QUEUE")]
     name: String,
-    /// Queues of higher priority are served first
+    /// Queues of higher priority go first
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = priority)]
     priority: Option<i32>,
-    /// The first that cannot start blocks those behind it
+    /// The first job that cannot start blocks the jobs behind it
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
     strict: Option<bool>,
-    /// Only these tenants may use it; `all` for everybody
+    /// Tenants that may use it, or `all`
     #[arg(long, value_delimiter = ',', value_name = "TENANT")]
     tenants: Option<Vec<String>>,
     #[command(flatten)]
@@ -49,7 +49,7 @@ struct Set {
 
 /// A priority, as an argument.
 fn priority(text: &str) -> Result<i32, String> {
-    text.parse().map_err(|_| "expected a whole number, which may be negative".into())
+    text.parse().map_err(|_| "expected a whole number; it may be negative".into())
 }
 
 /// The command.
@@ -59,7 +59,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let queues = args.look.server.client()?.queues()?;
         return match (args.look.json, queues.is_empty()) {
             (true, _) => print_json(&queues),
-            (false, true) => print("There is no queue.\n"),
+            (false, true) => print("No queues.\n"),
             (false, false) => print(&table(&queues).show(&screen)),
         };
     };

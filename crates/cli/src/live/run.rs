@@ -25,17 +25,17 @@ Examples:
   consort run --workers 4 --devices-per-worker 2 --env NCCL_DEBUG=INFO -- ./work.sh
 
 With --json, every line of output is one JSON object, and the last one is the job.
-The exit code is the command's own. Ctrl-C asks whether to cancel the job, to leave
-it running, or to go on; twice cancels it.";
+The exit code is that of the command. Ctrl-C asks whether to cancel the job, to
+detach from it, or to continue; pressed twice, it cancels.";
 
-/// Run a command on devices: submit it, show its output, end with its status
+/// Run a command as a job: submit it, stream its output, exit with its status
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The command and its arguments
+    /// Command and its arguments
     #[arg(value_name = "CMD", required = true, trailing_var_arg = true)]
     command: Vec<String>,
-    /// Print JSON: an object for each line of output, then the job
+    /// Print JSON: one object per line of output, then the job
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -83,7 +83,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 fn listen(sender: Sender<News>) -> Result<(), Failure> {
     let signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]);
     let mut signals = signals
-        .map_err(|error| Failure::Outside(format!("signals cannot be listened for: {error}; try again")))?;
+        .map_err(|error| Failure::Outside(format!("cannot listen for signals: {error}; try again")))?;
     std::thread::spawn(move || {
         for signal in signals.forever() {
             if sender.send(News::Signal(signal)).is_err() {
@@ -94,7 +94,7 @@ fn listen(sender: Sender<News>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Until the job is over, or somebody leaves it to itself.
+/// Until the job has ended, or the user detaches.
 fn stay(client: &Client, id: u64, sender: &Sender<News>, news: &Receiver<News>) -> Result<(), Failure> {
     let somebody = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     let (mut asking, mut cancelled) = (false, false);
@@ -106,12 +106,14 @@ fn stay(client: &Client, id: u64, sender: &Sender<News>, news: &Receiver<News>) 
         match news {
             News::Over(Ok(job)) => return over(&job),
             News::Over(Err(Failure::ReaderLeft)) => {
-                note(&format!("consort: nobody reads the output any more; job {id} goes on"));
+                note(&format!("consort: output closed; job {id} keeps running"));
                 return Err(Failure::ReaderLeft);
             }
             News::Over(Err(failure)) => return Err(failure),
             News::Signal(_) if cancelled => {
-                note(&format!("consort: job {id} is being cancelled; `consort show {id}` tells when it is"));
+                note(&format!(
+                    "consort: job {id} is being cancelled; `consort show {id}` shows when it has ended"
+                ));
                 return Err(Failure::Status(130));
             }
             News::Signal(SIGINT) if somebody && !asking => {
@@ -134,7 +136,9 @@ fn stay(client: &Client, id: u64, sender: &Sender<News>, news: &Receiver<News>) 
                         cancel(client, id)?;
                     }
                     Some('d') => {
-                        note(&format!("consort: job {id} goes on; `consort logs -f {id}` shows its output"));
+                        note(&format!(
+                            "consort: job {id} keeps running; `consort logs -f {id}` shows its output"
+                        ));
                         return Ok(());
                     }
                     _ => {}
@@ -144,14 +148,14 @@ fn stay(client: &Client, id: u64, sender: &Sender<News>, news: &Receiver<News>) 
     }
 }
 
-/// Tells somebody who sits there why nothing happens, until something does.
+/// Tells a user at a terminal why nothing happens, until something does.
 struct Waiting {
-    /// Nobody sits there, or the work has begun.
+    /// There is no terminal, or the work has begun.
     over: bool,
     said: String,
 }
 
-/// How long somebody waits before they wonder why.
+/// How long a user waits before being told why.
 const WONDER: Duration = Duration::from_secs(2);
 /// States in which they do.
 const WONDERED: [State; 4] = [State::Waiting, State::Held, State::Paused, State::Starting];
@@ -185,7 +189,7 @@ impl Waiting {
 /// On a thread of its own, so that a second interrupt is still heard.
 fn ask(id: u64, sender: Sender<News>) {
     let mut screen = std::io::stderr();
-    let _ = write!(screen, "\nconsort: job {id}: [c]ancel it, [d]etach and let it run, or [g]o on? ");
+    let _ = write!(screen, "\nconsort: job {id}: [c]ancel, [d]etach and let it run, or [g]o on? ");
     let _ = screen.flush();
     std::thread::spawn(move || {
         let mut answer = String::new();

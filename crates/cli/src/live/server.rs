@@ -5,10 +5,9 @@ use consort_api::{Client, ClientError};
 
 /// The flag that every command of this folder has.
 #[derive(clap::Args)]
-#[command(next_help_heading = "The server")]
+#[command(next_help_heading = "Server")]
 pub struct Server {
-    /// Its address, as in http://127.0.0.1:8080 or unix:/path; CONSORT_URL or the one that `consort up` started when
-    /// absent
+    /// Address of the server: http://HOST:PORT or unix:/path [default: CONSORT_URL, or the local server]
     #[arg(long, value_name = "URL")]
     server: Option<String>,
 }
@@ -20,13 +19,13 @@ impl Server {
     }
 }
 
-/// What a command needs that has others below it: how to show, and whom to ask.
+/// What a command needs that has others below it: how to show, and which server to ask.
 #[derive(clap::Args)]
 pub struct Look {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Whom to ask.
+    /// The server.
     #[command(flatten)]
     pub server: Server,
 }

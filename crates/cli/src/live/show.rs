@@ -3,7 +3,7 @@
 use super::server::{Server, job_id};
 use super::wording;
 use crate::failure::{Failure, one_line};
-use crate::numbers::duration;
+use crate::numbers::{decimal, duration};
 use crate::screen::{Screen, print, print_json};
 use crate::table::Table;
 use consort_api::shapes::{Ask, JobDetail};
@@ -13,11 +13,11 @@ Examples:
   consort show 17
   consort show 17 --json | jq .asks";
 
-/// Show a job in full
+/// Show all details of a job
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The id of a job
+    /// Job id
     #[arg(value_name = "JOB", value_parser = job_id)]
     job: u64,
     /// Print JSON
@@ -72,6 +72,14 @@ fn facts(detail: &JobDetail) -> Vec<(&'static str, String)> {
     say("submitted", wording::instant(job.submitted, now));
     say("started", job.started.map(|moment| wording::instant(moment, now)).unwrap_or_default());
     say("ended", job.ended.map(|moment| wording::instant(moment, now)).unwrap_or_default());
+    let used = |ms: u64, words: String| if ms > 0 { words } else { String::new() };
+    say("cpu time", used(job.used_cpu_ms, duration(job.used_cpu_ms as f64 / 1000.0)));
+    let gib_seconds = job.used_memory_mib_ms as f64 / 1000.0 / 1024.0;
+    let memory_time = match gib_seconds < 3600.0 {
+        true => format!("{} GiB seconds", decimal(gib_seconds, 1)),
+        false => format!("{} GiB hours", decimal(gib_seconds / 3600.0, 1)),
+    };
+    say("memory time", used(job.used_memory_mib_ms, memory_time));
     say("deadline", detail.deadline.map(|moment| wording::instant(moment, now)).unwrap_or_default());
     say("time limit", detail.time_limit_s.map(duration).unwrap_or_default());
     say("estimate", detail.estimate_s.map(duration).unwrap_or_default());

@@ -47,8 +47,8 @@ pub fn batch(path: &Path, options: &Options, arguments: &[String]) -> Result<Job
     let (file, text) = text(path)?;
     if !text.starts_with("#!") {
         return Err(Failure::request(
-            format_args!("{file}: is no script, its first line names no interpreter"),
-            "begin it with #!/bin/sh or the like",
+            format_args!("{file}: not a script: the first line names no interpreter"),
+            "start it with a line such as #!/bin/sh",
         ));
     }
     script(&file, &text, options, arguments)
@@ -107,8 +107,8 @@ fn text(path: &Path) -> Result<(String, String), Failure> {
     match String::from_utf8(bytes) {
         Ok(text) => Ok((name, text.strip_prefix('\u{feff}').map(String::from).unwrap_or(text))),
         Err(_) => Err(Failure::request(
-            format_args!("{name}: is not UTF-8, so it is no job file and no script"),
-            "put a program behind `consort run --`",
+            format_args!("{name}: not UTF-8, so neither a job file nor a script"),
+            "run a program with `consort run -- PROGRAM`",
         )),
     }
 }

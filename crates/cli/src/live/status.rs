@@ -8,9 +8,9 @@ use crate::screen::{Screen, print, print_json};
 const EXAMPLES: &str = "\
 Examples:
   consort status
-  consort status --json | jq -r .state_hash   a hash of everything the server knows";
+  consort status --json | jq -r .state_hash   hash of the whole scheduler state";
 
-/// Say how the server is
+/// Show the state of the server
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {

@@ -16,25 +16,25 @@ Examples:
   consort submit --name tune --devices 1 --array 0-9 -- python tune.py
   echo '{run: nvidia-smi}' | consort submit -
 
-A job file, in YAML or JSON, needs no more than what to run:
+A job file is YAML or JSON. Only `run` is required:
   name: train
   devices: 8
   kind: h200
   run: python train.py
 
-Flags win over what the file says. With --wait the exit code is the job's own.";
+Flags override the file. With --wait, the exit code is that of the job.";
 
 /// Submit a job file, a batch script or a command, and return at once
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// A job file or a script; - is standard input
+    /// Job file or batch script; - reads standard input
     #[arg(value_name = "FILE", required_unless_present = "command")]
     file: Option<PathBuf>,
-    /// A command and its arguments in place of a file
+    /// Command and its arguments, instead of a file
     #[arg(value_name = "CMD", last = true, conflicts_with = "file")]
     command: Vec<String>,
-    /// Wait until it has ended
+    /// Wait until the job has ended
     #[arg(long)]
     wait: bool,
     /// Print JSON

@@ -6,15 +6,18 @@ use crate::numbers::decimal;
 use crate::screen::{Screen, print, print_json};
 use crate::table::Table;
 use consort_api::shapes::{Quota, Tenant, TenantChange};
+use consort_types::Pool;
+use consort_types::file::value;
 use std::collections::{BTreeMap, BTreeSet};
 
 const EXAMPLES: &str = "\
 Examples:
   consort tenants
-  consort tenants set red --quota h200=8            8 promised, no ceiling
-  consort tenants set red --quota h200=8:16 --quota mi300x=none";
+  consort tenants set red --quota h200=8            guarantee 8, no ceiling
+  consort tenants set red --quota h200=8:16 --quota mi300x=none
+  consort tenants set red --quota cpus=:64 --quota mem=:512GiB      ceilings for processors and memory of hosts";
 
-/// List tenants, or change one
+/// List tenants, create or change one
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub struct Args {
@@ -26,17 +29,18 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Change {
-    /// Make a tenant, or change its quotas for the kinds that are named
+    /// Create a tenant, or change its quotas for the given kinds
     #[command(after_help = "Example:\n  consort tenants set red --quota h200=8:16")]
     Set(Set),
 }
 
 #[derive(clap::Args)]
 struct Set {
-    /// The name of the tenant
+    /// Tenant name
     #[arg(value_name = "TENANT")]
     name: String,
-    /// For one kind of device, what is promised and what is never exceeded; `none` takes the quota away
+    /// Guarantee and ceiling for one kind of device, in devices; a ceiling for `cpus` or `mem` of hosts; `none` removes the
+    /// quota
     #[arg(long, value_name = "KIND=GUARANTEE[:CEILING]", value_parser = quota)]
     quota: Vec<(String, Option<Quota>)>,
     #[command(flatten)]
@@ -44,19 +48,38 @@ struct Set {
 }
 
 fn quota(text: &str) -> Result<(String, Option<Quota>), String> {
-    let expected =
-        || "expected KIND=GUARANTEE or KIND=GUARANTEE:CEILING like h200=8:16, or KIND=none".to_string();
+    let expected = || {
+        "expected KIND=GUARANTEE or KIND=GUARANTEE:CEILING like h200=8:16, cpus=:64 or mem=:512GiB, or KIND=none"
+            .to_string()
+    };
     let (kind, amount) = text.split_once('=').filter(|(kind, _)| !kind.is_empty()).ok_or_else(expected)?;
+    let pool = if kind == "host_memory" { Some(Pool::Memory) } else { Pool::named(kind) };
+    let kind = match pool {
+        Some(pool) => pool.name(),
+        None => kind,
+    };
     if amount == "none" {
         return Ok((kind.into(), None));
     }
     let number = |text: &str| text.parse::<u32>().map_err(|_| expected());
+    if let Some(pool) = pool {
+        let guaranteed = || format!("{kind} cannot be guaranteed: give a ceiling alone, like {kind}=:64");
+        let (guarantee, ceiling) = amount.split_once(':').ok_or_else(guaranteed)?;
+        if !matches!(guarantee, "" | "0") {
+            return Err(guaranteed());
+        }
+        let ceiling = match pool {
+            Pool::Cpu => u64::from(number(ceiling)?),
+            Pool::Memory => value::memory(ceiling).map_err(|expected| format!("expected {expected}"))?,
+        };
+        return Ok((kind.into(), Some(Quota { kind: kind.into(), guarantee: 0, ceiling: Some(ceiling) })));
+    }
     let (guarantee, ceiling) = match amount.split_once(':') {
-        Some((guarantee, ceiling)) => (number(guarantee)?, Some(number(ceiling)?)),
+        Some((guarantee, ceiling)) => (number(guarantee)?, Some(u64::from(number(ceiling)?))),
         None => (number(amount)?, None),
     };
-    match ceiling.is_some_and(|ceiling| ceiling < guarantee) {
-        true => Err("expected a ceiling that is at least the guarantee".into()),
+    match ceiling.is_some_and(|ceiling| ceiling < u64::from(guarantee)) {
+        true => Err("the ceiling must be at least the guarantee".into()),
         false => Ok((kind.into(), Some(Quota { kind: kind.into(), guarantee, ceiling }))),
     }
 }
@@ -68,7 +91,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let tenants = args.look.server.client()?.tenants()?;
         return match (args.look.json, tenants.is_empty()) {
             (true, _) => print_json(&tenants),
-            (false, true) => print("There is no tenant.\n"),
+            (false, true) => print("No tenants.\n"),
             (false, false) => print(&(table(&tenants).show(&screen) + &notes(&tenants))),
         };
     };
@@ -99,20 +122,39 @@ fn notes(tenants: &[Tenant]) -> String {
 fn table(tenants: &[Tenant]) -> Table {
     let each = |show: &dyn Fn(&Tenant) -> String| tenants.iter().map(show).collect::<Vec<_>>();
     let quotas = |tenant: &Tenant| {
-        let one = |quota: &Quota| match quota.ceiling {
-            Some(ceiling) => format!("{} {} up to {ceiling}", quota.guarantee, quota.kind),
-            None => format!("{} {}", quota.guarantee, quota.kind),
+        let one = |quota: &Quota| match (Pool::named(&quota.kind), quota.ceiling) {
+            (Some(pool), Some(ceiling)) if quota.guarantee == 0 => {
+                format!("up to {}", pool.words(ceiling.saturating_mul(pool.unit())))
+            }
+            (_, Some(ceiling)) => format!("{} {} up to {ceiling}", quota.guarantee, quota.kind),
+            (_, None) => format!("{} {}", quota.guarantee, quota.kind),
         };
         one_line(&tenant.quotas.iter().map(one).collect::<Vec<_>>().join(", "))
     };
     let mut table = Table::default();
     table.text("tenant", 0, each(&|tenant| one_line(&tenant.name)));
     table.text("promised", 1, each(&quotas));
-    table.text("holds", 0, each(&|tenant| amounts(&tenant.holds)));
+    table.text("holds", 0, each(&|tenant| joined([amounts(&tenant.holds), hosts(tenant)])));
     table.numbers("waiting", 2, each(&|tenant| tenant.waiting.to_string()));
     table.numbers("running", 2, each(&|tenant| tenant.running.to_string()));
     table.text("device hours", 3, each(&|tenant| amounts(&tenant.usage_device_hours)));
+    if tenants.iter().any(|tenant| tenant.usage_cpu_ms > 0 || tenant.usage_memory_mib_ms > 0) {
+        let hours = |ms: u64, unit: f64| decimal(ms as f64 / unit / 3_600_000.0, 1);
+        table.numbers("cpu hours", 3, each(&|tenant| hours(tenant.usage_cpu_ms, 1.0)));
+        table.numbers("GiB hours", 3, each(&|tenant| hours(tenant.usage_memory_mib_ms, 1024.0)));
+    }
     table
+}
+
+/// What it holds of hosts.
+fn hosts(tenant: &Tenant) -> String {
+    let amounts = [(Pool::Cpu, tenant.cpu_thousandths), (Pool::Memory, tenant.memory_bytes)];
+    let held = amounts.into_iter().filter(|(_, amount)| *amount > 0);
+    held.map(|(pool, amount)| pool.words(amount)).collect::<Vec<_>>().join(", ")
+}
+
+fn joined(parts: [String; 2]) -> String {
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
 fn amounts(amounts: &BTreeMap<String, f64>) -> String {
@@ -135,7 +177,10 @@ mod tests {
         assert_eq!(read("h200=8"), Ok(("h200".into(), Some((8, None)))));
         assert_eq!(read("h200=8:16"), Ok(("h200".into(), Some((8, Some(16))))));
         assert_eq!(read("h200=none"), Ok(("h200".into(), None)));
-        for text in ["", "h200", "=3", "h200=x", "h200=8:4", "h200=-1"] {
+        assert_eq!(read("cpus=:64"), Ok(("cpus".into(), Some((0, Some(64))))));
+        assert_eq!(read("host_memory=0:512GiB"), Ok(("mem".into(), Some((0, Some(512 << 30))))));
+        assert_eq!(read("mem=none"), Ok(("mem".into(), None)));
+        for text in ["", "h200", "=3", "h200=x", "h200=8:4", "h200=-1", "cpus=8", "cpus=4:8", "mem=:8"] {
             assert!(read(text).is_err(), "{text}");
         }
     }

@@ -24,16 +24,16 @@ const EXAMPLES: &str = "\
 Examples:
   consort top
   consort top --every 5s
-  consort top | cat                         once, in plain text
+  consort top | cat                         print once, as plain text
 
-Keys: arrows choose a job, p pauses or resumes it, c cancels it after a question,
-s sorts, q leaves.";
+Keys: arrows select a job, p pauses or resumes it, c cancels it after asking,
+s changes the order, q quits.";
 
-/// Watch devices and jobs
+/// Watch devices and jobs, live
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// How often the server is asked
+    /// Refresh interval
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = span)]
     every: Span,
     #[command(flatten)]
@@ -138,7 +138,7 @@ fn plain(sample: &Sample) -> String {
         text += "\n";
     }
     match sample.jobs.is_empty() {
-        true => text += "Nothing waits and nothing runs.\n",
+        true => text += "No pending or running jobs.\n",
         false => text += &jobs::table(&sample.jobs).show(&screen),
     }
     text

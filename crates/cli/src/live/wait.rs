@@ -14,17 +14,17 @@ Examples:
   consort wait 17
   consort wait 17 18 19 --timeout 2h && consort submit report.yaml
 
-The exit code is the job's own; of several jobs, that of the first that did not
-succeed; 124 when the time ran out.";
+The exit code is that of the job; of several jobs, that of the first that did
+not succeed; 124 if the timeout expired.";
 
 /// Wait until jobs have ended
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Ids of jobs
+    /// Job ids
     #[arg(value_name = "JOB", required = true, value_parser = job_id)]
     jobs: Vec<u64>,
-    /// Wait no longer than this, as in 90s or 2h
+    /// Timeout, such as 90s or 2h
     #[arg(long, value_name = "TIME", value_parser = span)]
     timeout: Option<Span>,
     /// Print JSON

@@ -129,6 +129,8 @@ mod tests {
             attempts: 1,
             preemptions: 0,
             restarts: 0,
+            used_cpu_ms: 0,
+            used_memory_mib_ms: 0,
         }
     }
 

@@ -30,44 +30,44 @@ Sizes are bytes that each rank holds; for all-gather those at the end, for all-t
 A file for --layers is a profile, or has lines like `conv1, 1.2ms, 9.4MB`: a name, backward, the gradient.
 A tuner file is read by NCCL's example tuner plugin: NCCL_TUNER_PLUGIN names it, NCCL_TUNER_CONFIG_FILE the file.";
 
-/// What collectives cost on a fabric, and which algorithm to choose
+/// Predict the cost of collectives on a fabric and choose the algorithm
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// How hosts are joined; every device in it is a rank
+    /// Topology file; every device in it is a rank
     #[arg(long, value_name = "FILE", conflicts_with_all = ["ranks", "bandwidth", "latency", "per_node"])]
     topology: Option<PathBuf>,
-    /// How many ranks there are, when there is no topology
+    /// Number of ranks, if there is no topology
     #[arg(long, value_name = "N", requires = "bandwidth")]
     ranks: Option<String>,
-    /// How fast ranks send to each other, or out of their host with --per-node
+    /// Bandwidth between ranks, or between hosts with --per-node
     #[arg(long, value_name = "SPEED", requires = "ranks", allow_hyphen_values = true)]
     bandwidth: Option<String>,
-    /// How long the first byte takes
+    /// Latency of a message
     #[arg(long, value_name = "TIME", requires = "ranks", default_value = "5us")]
     latency: String,
-    /// How many ranks one host has
+    /// Ranks per host
     #[arg(long, value_name = "N", requires = "ranks")]
     per_node: Option<String>,
-    /// How fast ranks of one host send to each other
+    /// Bandwidth between ranks of one host
     #[arg(long, value_name = "SPEED", requires = "per_node", default_value = "450GB/s")]
     node_bandwidth: String,
-    /// How long the first byte takes inside a host
+    /// Latency inside a host
     #[arg(long, value_name = "TIME", requires = "per_node", default_value = "1us")]
     node_latency: String,
-    /// All ranks of a host share one way out; otherwise each has a way of its own
+    /// All ranks of a host share one network interface; otherwise each has its own
     #[arg(long, requires = "per_node")]
     shared_nic: bool,
-    /// What is to be done: all-reduce, reduce-scatter, all-gather, all-to-all, broadcast [default: all-reduce]
+    /// Operation: all-reduce, reduce-scatter, all-gather, all-to-all, broadcast [default: all-reduce]
     #[arg(long, value_name = "NAME")]
     op: Option<String>,
-    /// A size to price; may be given several times [default: 1KiB to 4GiB]
+    /// Message size; may be repeated [default: 1KiB to 4GiB]
     #[arg(long, value_name = "SIZE")]
     bytes: Vec<String>,
-    /// Layers of a network: plan which of their gradients to send together
+    /// Layers of a network: plan gradient buckets
     #[arg(long, value_name = "FILE", conflicts_with_all = ["bytes", "export", "op"])]
     layers: Option<PathBuf>,
-    /// Jobs that share the links between hosts fairly, this one counted
+    /// Number of jobs that share the links between hosts, including this one
     #[arg(long, value_name = "N", default_value = "1")]
     jobs: String,
     /// Devices as NCCL sees them: volta, ampere, hopper, blackwell [default: by the topology, or hopper]
@@ -79,7 +79,7 @@ pub struct Args {
     /// Devices of a host are joined by PCI Express and not by NVLink, for NCCL's figures
     #[arg(long)]
     pcie: bool,
-    /// Print in the words of another program: nccl-tuner
+    /// Print for another program: nccl-tuner
     #[arg(long = "as", value_name = "FORM", id = "export")]
     export: Option<String>,
     #[command(flatten)]
@@ -140,8 +140,8 @@ fn ground(args: &Args) -> Result<Ground, Failure> {
         }
         _ => {
             return Err(Failure::request(
-                "nothing says how ranks are joined",
-                "name a --topology, or --ranks and --bandwidth",
+                "missing argument: how ranks are connected",
+                "give --topology, or --ranks and --bandwidth",
             ));
         }
     };

@@ -29,23 +29,23 @@ Examples:
   consort plan dag montage.json --devices devices.yaml --want report --json
   consort plan dag work.yaml --as job > job.yaml && consort submit job.yaml";
 
-/// Plan a task graph on unlike devices: which task runs where and when
+/// Schedule a task graph on heterogeneous devices
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The tasks: YAML, or WfCommons JSON
+    /// Task graph: YAML, or WfCommons JSON
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// The devices and links, as YAML, where they are not in the file
+    /// Devices and links, as YAML, if they are not in the file
     #[arg(long, value_name = "FILE")]
     devices: Option<PathBuf>,
-    /// Plan with times that are kept in this part of all cases, as in 0.9
+    /// Quantile of the task times to plan with, such as 0.9
     #[arg(long, value_name = "Q")]
     quantile: Option<f64>,
-    /// Plan only what this task needs; may be given several times
+    /// Plan only what this task needs; may be repeated
     #[arg(long, value_name = "TASK")]
     want: Vec<String>,
-    /// Whose plan
+    /// Algorithm
     #[arg(long, value_enum, default_value = "best")]
     policy: Policy,
     /// Print the plan in another form
@@ -69,7 +69,7 @@ enum Policy {
 /// Other forms.
 #[derive(Clone, Copy, ValueEnum)]
 enum Form {
-    /// A job file with one stage for each task; tasks without `run` only print their name
+    /// Job file with one stage per task; tasks without `run` only print their name
     Job,
 }
 

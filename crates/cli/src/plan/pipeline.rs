@@ -29,15 +29,15 @@ A profile has a line for every layer and for every edge, as PipeDream writes the
   \tnode1 -- node2
 Times are milliseconds of one minibatch on the first kind of device, sizes are bytes.";
 
-/// A network cut into stages: partition, replication, schedule
+/// Partition a network into pipeline stages: cuts, replication, schedule
 ///
-/// Says how to spread the training of a network over devices: where to cut it into stages, how many replicas each stage has,
-/// how many devices share a layer, what to recompute, and in which order stages work. Devices, memories and links may be unlike.
-/// Every plan that is considered is simulated; where data parallelism is best, that is the answer.
+/// Plans the training of a network on many devices: where to cut it into stages, how many replicas each stage has, how many
+/// devices share a layer, what to recompute, and in which order stages run. Devices, memories and links may differ. Every
+/// candidate is simulated; if data parallelism is best, that is the answer.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// A profile of the network
+    /// Profile of the network
     #[arg(value_name = "PROFILE", required_unless_present = "layers", conflicts_with = "layers")]
     profile: Option<PathBuf>,
     #[command(flatten)]
@@ -62,17 +62,17 @@ pub struct Args {
     /// Never compute forward again to save memory
     #[arg(long)]
     no_recompute: bool,
-    /// Fit the order of the schedule to stages that are unlike; for `--as torch-csv`
+    /// Fit the order of the schedule to uneven stages; for `--as torch-csv`
     #[arg(long)]
     fit: bool,
-    /// Data parallelism and nothing else
+    /// Plan data parallelism only
     #[arg(long)]
     data_parallel: bool,
     /// Bytes of weights, gradients and optimizer for a parameter, on every device that has it [default: 16; on devices that
     /// are alike, transformers share the optimizer among replicas]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     state: Option<f64>,
-    /// Print the plan in the words of a framework: megatron, torch-csv, deepspeed or mesh
+    /// Print for a framework: megatron, torch-csv, deepspeed or mesh
     #[arg(long = "as", value_name = "FORM", conflicts_with_all = ["picture", "json"])]
     form: Option<String>,
     #[command(flatten)]
@@ -183,7 +183,7 @@ fn spread(
 
 fn batch(args: &Args) -> Result<u64, Failure> {
     args.batch.ok_or_else(|| {
-        Failure::request("nothing says how many sequences an iteration takes", "give it with --batch")
+        Failure::request("missing argument: the sequences of one iteration", "give it with --batch")
     })
 }
 

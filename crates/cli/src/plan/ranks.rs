@@ -43,26 +43,26 @@ A topology file:
   measured:                      # pairs that were measured, if any
     - {between: [node1, node2], bandwidth: 380Gb/s}";
 
-/// The order of hosts and ranks that keeps rings on fast links
+/// Order hosts and ranks so that rings use fast links
 ///
 /// Launchers number hosts by name, and rings follow the numbers: in a fabric with switches they cross slow links far
-/// more often than they must. This finds the order in which the slowest link of the ring is as fast as it can be, and
-/// among those the one with the fastest links in all.
+/// more often than necessary. This finds the order whose slowest link is as fast as possible and, among those, the one
+/// with the fastest links overall.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     #[command(flatten)]
     source: Source,
-    /// Only these hosts, as in 'node[1-8],spare'
+    /// Only these hosts, such as 'node[1-8],spare'
     #[arg(long, value_name = "LIST")]
     hosts: Option<String>,
-    /// So many devices of each host
+    /// Devices to use of each host
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_DEVICES)))]
     devices: Option<u32>,
-    /// How fast hosts are that meet at a level, as in switch=400Gb/s, where the file does not say
+    /// Bandwidth between hosts that meet at a level, such as switch=400Gb/s, if the file has none
     #[arg(long, value_name = "LEVEL=SPEED", value_parser = speed, conflicts_with = "topology")]
     speed: Vec<(String, f64)>,
-    /// A label that is a level, outermost first [default: those that are known]
+    /// Label that is a level, outermost first [default: the usual ones]
     #[arg(long, value_name = "LABEL", requires = "labels")]
     level: Vec<String>,
     /// Members of a tensor group, inside an island
@@ -74,10 +74,10 @@ pub struct Args {
     /// Stages of the pipeline
     #[arg(long, value_name = "N")]
     pipeline: Option<u64>,
-    /// Replicas [default: what the others leave]
+    /// Replicas [default: as many as the other sizes leave]
     #[arg(long, value_name = "N")]
     data: Option<u64>,
-    /// Print the order as a launcher reads it
+    /// Print the order for a launcher
     #[arg(long = "as", value_name = "FORM", value_parser = ["hostfile", "rankfile", "slurm", "torchrun", "json"],
         conflicts_with_all = ["picture", "json"])]
     form: Option<String>,
@@ -89,7 +89,7 @@ pub struct Args {
 #[derive(clap::Args)]
 #[group(required = true, multiple = false)]
 struct Source {
-    /// A topology file of yours (.yaml)
+    /// Topology file (.yaml)
     #[arg(long, value_name = "FILE")]
     topology: Option<PathBuf>,
     /// Slurm's topology.conf or topology.yaml, or what `scontrol show topology` prints

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// What every plan can be asked for.
 #[derive(clap::Args)]
 pub struct Shown {
-    /// Also draw the plan into this file, as SVG
+    /// Also draw the plan to this SVG file
     #[arg(long, value_name = "FILE")]
     picture: Option<PathBuf>,
     /// Print JSON
@@ -34,7 +34,7 @@ impl Shown {
         // Whoever names the wrong file by a slip of the pen would lose it.
         if path.extension().is_none_or(|end| !end.eq_ignore_ascii_case("svg")) {
             return Err(Failure::request(
-                format_args!("{}: a picture is written as SVG", path.display()),
+                format_args!("{}: pictures are SVG", path.display()),
                 "name a file that ends in .svg",
             ));
         }

@@ -22,38 +22,38 @@ Examples:
   consort plan split devices.yaml --tail --picture split.svg
   consort plan split devices.yaml --as weights
 
-A device is NAME:KEY=VALUE,...: sample (what each sample adds), and where known fixed (what a micro-batch takes however
-small), max or memory, base and per-sample (the largest micro-batch), efficient (the largest one worth while), spread (how
-much its time varies, like 5%), count. A file has the same: `batch: 256` and `devices:`, a list of {name: ..., ...}.";
+A device is NAME:KEY=VALUE,... with the keys sample (time per sample), fixed (time per micro-batch of any size), max or
+memory, base and per-sample (the largest micro-batch), efficient (the largest one that pays off), spread (variation of its
+time, like 5%) and count. A file has the same: `batch: 256` and `devices:`, a list of {name: ..., ...}.";
 
-/// A global batch over unlike devices: who takes how much, and how gradients are weighted
+/// Split a global batch over heterogeneous devices, with the weight of each device's gradients
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// A YAML file with batch and devices
+    /// Batch file (.yaml) with batch and devices
     file: Option<PathBuf>,
     /// Samples of one update, over all devices
     #[arg(long, value_name = "SAMPLES", value_parser = whole::<u64>)]
     batch: Option<u64>,
-    /// A device, or several alike; may be given again
+    /// Device, or several of a kind; may be repeated
     #[arg(long, value_name = "NAME:KEY=VALUE,...")]
     device: Vec<String>,
-    /// How many micro-batches a device may take for one update
+    /// Micro-batches that a device may accumulate per update
     #[arg(long, value_name = "TIMES", value_parser = whole::<u32>)]
     accumulate: Option<u32>,
     /// Whether devices may go without samples
     #[arg(long, value_enum)]
     idle: Option<Wish>,
-    /// Minimise the expected time of whoever is slowest, where devices vary
+    /// Minimize the expected time of the slowest device, if times vary
     #[arg(long)]
     tail: bool,
-    /// Samples of each device now, to stay near: 40,60,28
+    /// Current samples of each device, to stay close to: 40,60,28
     #[arg(long, value_delimiter = ',', value_name = "SAMPLES,...", value_parser = whole::<u64>)]
     previous: Vec<u64>,
-    /// By what part of its samples a device may change at once, beside --previous
+    /// Largest change of a device's samples in one step, as a share; with --previous
     #[arg(long, value_name = "PART", default_value = "10%", value_parser = part)]
     most_change: f64,
-    /// Print it for a program: batch and weight of each rank as JSON
+    /// Print for a program: batch and weight of each rank as JSON
     #[arg(long = "as", value_enum, value_name = "FORM")]
     form: Option<Form>,
     #[command(flatten)]
@@ -67,7 +67,7 @@ enum Wish {
     Never,
     /// A device gets none where the others are faster without it
     Faster,
-    /// The same, even where there are fewer samples than devices
+    /// As above, even if there are fewer samples than devices
     Allowed,
 }
 
@@ -107,7 +107,7 @@ fn request(args: &Args) -> Result<Request, Failure> {
     match args.batch {
         Some(batch) => request.batch = batch,
         None if request.batch == 0 => {
-            return Err(Failure::request("no batch was given", "add --batch, like --batch 256"));
+            return Err(Failure::request("missing batch", "give it with --batch, such as --batch 256"));
         }
         None => {}
     }

@@ -25,38 +25,38 @@ Examples:
 A table of times has a column for each worker and a row for each round, or the columns worker, own_s and, where known, round,
 communication_s, temperature_c, clock and throttled. Own time is that without waiting for others.";
 
-/// How often to exchange gradients, and in what form; who holds up the others
+/// Choose how often and in what form to exchange gradients; find stragglers
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// How many exchange; by default those of --times
+    /// Number of workers [default: those of --times]
     #[arg(long, value_parser = flags::whole::<u32>)]
     workers: Option<u32>,
-    /// Forward and backward of one round, without waiting; by default the mean of the slowest of --times
+    /// Time of forward and backward in one round, without waiting [default: mean of the slowest of --times]
     #[arg(long, value_name = "TIME", value_parser = flags::time)]
     compute: Option<f64>,
-    /// The backward part of it; by default two thirds
+    /// Backward part of it [default: two thirds]
     #[arg(long, value_name = "TIME", value_parser = flags::time)]
     backward: Option<f64>,
-    /// All gradients, at four bytes for each entry: 400MB
+    /// Size of all gradients, at four bytes per entry: 400MB
     #[arg(long, value_name = "SIZE", value_parser = flags::size)]
     gradients: u64,
-    /// Rows and columns of gradients, and how many there are of them: 1024x4096x24; may be given again
+    /// Rows, columns and count of gradients: 1024x4096x24; may be repeated
     #[arg(long, value_name = "ROWSxCOLUMNS[xCOUNT]", value_parser = flags::shape)]
     shape: Vec<(u64, u64, u32)>,
-    /// Between any two workers: 10Gb/s, 50GB/s
+    /// Bandwidth between any two workers: 10Gb/s, 50GB/s
     #[arg(long, value_name = "SPEED", value_parser = flags::speed)]
     bandwidth: f64,
-    /// Before the first byte arrives
+    /// Latency between any two workers
     #[arg(long, value_name = "TIME", value_parser = flags::time, default_value = "20us")]
     latency: f64,
     /// Parameter servers that could be used
     #[arg(long, default_value_t = 0, value_parser = flags::whole::<u32>)]
     servers: u32,
-    /// How much the time of a worker varies from round to round: 10%; by default as in --times
+    /// Variation of a worker's time from round to round: 10% [default: that of --times]
     #[arg(long, value_name = "PART", value_parser = flags::part)]
     spread: Option<f64>,
-    /// A CSV table of own times of workers; also says who holds up the others
+    /// CSV table of the workers' own times; also finds stragglers
     #[arg(long, value_name = "FILE")]
     times: Option<PathBuf>,
     /// The gradient noise scale over the global batch, if measured
@@ -65,25 +65,25 @@ pub struct Args {
     /// Loss at the start and now, for the number of local rounds: 2.3,0.6
     #[arg(long, value_name = "FIRST,NOW", value_parser = flags::two)]
     loss: Option<(f64, f64)>,
-    /// Local rounds at the start, beside --loss
+    /// Local rounds at the start; with --loss
     #[arg(long, value_name = "ROUNDS", default_value_t = 16, value_parser = flags::whole::<u64>)]
     first_rounds: u64,
-    /// What a way was measured to lose: powersgd-4=0.6; may be given again
+    /// Measured error of a method: powersgd-4=0.6; may be repeated
     #[arg(long, value_name = "WAY=ERROR", value_parser = flags::measured)]
     error: Vec<(String, f64)>,
-    /// How fast a device goes over all its gradients once
+    /// Speed at which a device reads all its gradients once
     #[arg(long, value_name = "SPEED", value_parser = flags::speed, default_value = "500GB/s")]
     coding: f64,
-    /// Rounds that are still to come, beside --times
+    /// Rounds left; with --times
     #[arg(long, value_name = "ROUNDS", default_value_t = 10_000, value_parser = flags::whole::<u64>)]
     rounds_left: u64,
-    /// Nodes that stand by, beside --times
+    /// Spare nodes; with --times
     #[arg(long, default_value_t = 0, value_parser = flags::whole::<u32>)]
     spares: u32,
-    /// Show every option, and not only the best of each kind
+    /// Show all options, not only the best of each kind
     #[arg(long)]
     all: bool,
-    /// Print the way in the words of a framework
+    /// Print for a framework
     #[arg(long = "as", value_enum, value_name = "FORM")]
     form: Option<Form>,
     #[command(flatten)]
@@ -120,7 +120,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if args.times.is_some() {
         // The table of workers stands above what was assumed.
         let sentence =
-            "workers stay as fast as they were; what moving or rebalancing would gain is told above";
+            "workers stay as fast as they were; what moving or rebalancing would gain is shown above";
         answer.assumed.insert(0, sentence.into());
     }
     let stragglers = match &args.times {
@@ -152,14 +152,13 @@ fn situation(args: &Args, workers: &[Worker]) -> Result<Situation, Failure> {
     let count = args.workers.or((!workers.is_empty()).then_some(workers.len() as u32));
     let missing = |what: &str, like: &str| {
         Failure::request(
-            format_args!("nobody said {what}"),
-            format_args!("add {like}, or a table with --times"),
+            format_args!("missing argument: {what}"),
+            format_args!("give {like}, or a table with --times"),
         )
     };
-    let count = count.ok_or_else(|| missing("how many workers there are", "--workers, like --workers 16"))?;
+    let count = count.ok_or_else(|| missing("the number of workers", "it with --workers 16"))?;
     let compute = args.compute.or(slowest_s);
-    let compute =
-        compute.ok_or_else(|| missing("how long a round takes", "--compute, like --compute 120ms"))?;
+    let compute = compute.ok_or_else(|| missing("the time of a round", "it with --compute 120ms"))?;
     let link = Link { bandwidth: args.bandwidth, latency_s: args.latency };
     let backward = args.backward.unwrap_or(compute * 2.0 / 3.0);
     let mut situation = Situation::new(count, compute, backward, args.gradients as f64, link);

@@ -20,7 +20,7 @@ pub struct Settings {
     pub slurm: Flags,
 }
 
-const EXPECTED: &str = "the settings of a daemon: `world`, `data-dir`, `slurm` and so on";
+const EXPECTED: &str = "settings of a daemon: `world`, `data-dir`, `slurm` and so on";
 
 impl Settings {
     /// Reads a file.
@@ -29,14 +29,14 @@ impl Settings {
             Failure::request(format_args!("{} cannot be read: {error}", path.display()), "check the path")
         })?;
         let read = yaml::parse(&text, EXPECTED).and_then(read).in_file(&path.display().to_string());
-        read.map_err(|error| Failure::request(error, "mend that file"))
+        read.map_err(|error| Failure::request(error, "fix that file"))
     }
 }
 
 fn read(root: Node) -> Result<Settings, ReadError> {
     root.refuse_nul()?;
-    let known = ["world", "data-dir", "listen", "policy", "devices", "on-exit", "slurm"];
-    let mut fields = root.fields_or_meant("the file", &known)?;
+    let known = ["world", "data-dir", "listen", "policy", "devices", "containers", "on-exit", "slurm"];
+    let mut fields = root.fields("the file", &known)?;
     let mut settings = Settings { world: fields.read("world", value::name)?, ..Settings::default() };
     let daemon = &mut settings.daemon;
     daemon.data_dir = fields.read("data-dir", value::name)?.map(Into::into);
@@ -44,6 +44,9 @@ fn read(root: Node) -> Result<Settings, ReadError> {
     daemon.policy = fields.read("policy", value::name)?;
     daemon.listen = fields
         .read("listen", |text| text.parse().map_err(|_| "an address like 127.0.0.1:7467".to_string()))?;
+    daemon.containers = fields.read("containers", |text| {
+        crate::up::containers(text).map_err(|_| "any, podman, docker or none".to_string())
+    })?;
     daemon.on_exit = fields.read("on-exit", |text| match text {
         "ask" | "keep" | "stop" => Ok(text.to_owned()),
         _ => Err("ask, keep or stop".into()),
@@ -55,13 +58,14 @@ fn read(root: Node) -> Result<Settings, ReadError> {
 }
 
 impl Daemon {
-    /// These, where nobody said otherwise on the command line.
+    /// These, unless the command line says otherwise.
     pub(super) fn under(self, flags: &Daemon) -> Daemon {
         Daemon {
             data_dir: flags.data_dir.clone().or(self.data_dir),
             listen: flags.listen.or(self.listen),
             policy: flags.policy.clone().or(self.policy),
             devices: flags.devices.clone().or(self.devices),
+            containers: flags.containers.or(self.containers),
             accept_loss: flags.accept_loss,
             on_exit: flags.on_exit.clone().or(self.on_exit),
         }
@@ -97,6 +101,7 @@ mod tests {
             ("wrold: slurm\n", "world"),
             ("slurm: {partion: x}\n", "partition"),
             ("listen: nowhere\n", "127.0.0.1:7467"),
+            ("containers: rkt\n", "any, podman, docker or none"),
             ("slurm: {poll: soon}\n", "poll"),
             ("slurm: {on-drain: kill}\n", "move or finish"),
         ] {

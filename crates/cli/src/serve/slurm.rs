@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::up::{self, Daemon};
 use consort_daemon::serve::slurm::{self, Slurm};
+use consort_sched::Registry;
 use consort_slurm::Terms;
 use consort_slurm::census::OnDrain;
 use consort_slurm::engine::rest::{Place, Token};
@@ -19,52 +20,52 @@ use std::time::Duration;
 #[derive(clap::Args, Clone, Default)]
 #[command(next_help_heading = "With --world slurm")]
 pub struct Flags {
-    /// The partition that work goes to
+    /// Slurm partition to submit to
     #[arg(long, value_name = "NAME")]
     pub slurm_partition: Option<String>,
     /// Reach Slurm through slurmrestd: unix:/path or https://host:port; the command-line tools otherwise
     #[arg(long, value_name = "PLACE")]
     pub slurm_rest: Option<String>,
-    /// A file with a token for slurmrestd, read anew for each request [default: SLURM_JWT]
+    /// File with a token for slurmrestd, read again for each request [default: SLURM_JWT]
     #[arg(long, value_name = "FILE")]
     pub slurm_token_file: Option<PathBuf>,
-    /// Whose token it is [default: this user]
+    /// User of the token [default: this user]
     #[arg(long, value_name = "NAME")]
     pub slurm_user: Option<String>,
     /// The slurm.conf that the tools read [default: SLURM_CONF, or Slurm's own]
     #[arg(long, value_name = "FILE")]
     pub slurm_conf: Option<PathBuf>,
-    /// A folder that all nodes see under this path [default: slurm in the data directory]
+    /// Shared folder that all nodes see under this path [default: slurm in the data directory]
     #[arg(long, value_name = "DIR")]
     pub slurm_shared: Option<PathBuf>,
-    /// A topology.conf [default: what scontrol says]
+    /// topology.conf to read [default: what scontrol reports]
     #[arg(long, value_name = "FILE")]
     pub slurm_topology: Option<PathBuf>,
-    /// What becomes of work on a node that is drained: ended with grace and begun elsewhere, or finished [default: move]
+    /// What to do with jobs on a drained node: stop them and restart elsewhere, or let them finish [default: move]
     #[arg(long, value_name = "WHAT", value_parser = ["move", "finish"])]
     pub slurm_on_drain: Option<String>,
-    /// Whom Slurm charges
+    /// Slurm account to charge
     #[arg(long, value_name = "NAME")]
     pub slurm_account: Option<String>,
-    /// Slurm's quality of service
+    /// Slurm quality of service
     #[arg(long, value_name = "NAME")]
     pub slurm_qos: Option<String>,
-    /// Slurm's reservation
+    /// Slurm reservation
     #[arg(long, value_name = "NAME")]
     pub slurm_reservation: Option<String>,
-    /// Main memory for each device of a job that does not say [default: what Slurm gives]
+    /// Main memory per device, for jobs that ask for none [default: what Slurm gives]
     #[arg(long, value_name = "SIZE", value_parser = value::memory)]
     pub slurm_memory_per_device: Option<u64>,
-    /// Processors for each device of a job that does not say [default: one for each worker]
+    /// Processors per device, for jobs that ask for none [default: one per worker]
     #[arg(long, value_name = "N")]
     pub slurm_cpus_per_device: Option<u32>,
-    /// Processors cannot be asked for as devices
+    /// Do not offer processors as devices
     #[arg(long)]
     pub slurm_no_cpus: bool,
-    /// How often all nodes and jobs are looked at, at most [default: 2s]
+    /// Shortest interval between polls of all nodes and jobs [default: 2s]
     #[arg(long, value_name = "SPAN", value_parser = value::span)]
     pub slurm_poll: Option<Span>,
-    /// How long Slurm may take to start a job where there is room [default: 1m]
+    /// How long Slurm may take to start a job on free devices [default: 1m]
     #[arg(long, value_name = "SPAN", value_parser = value::span)]
     pub slurm_patience: Option<Span>,
 }
@@ -91,7 +92,7 @@ const NAMES: [&str; 16] = [
 impl Flags {
     /// The same from a file.
     pub fn read(node: Node) -> Result<Self, ReadError> {
-        let mut fields = node.fields_or_meant("slurm", &NAMES)?;
+        let mut fields = node.fields("slurm", &NAMES)?;
         Ok(Self {
             slurm_partition: fields.read("partition", value::name)?,
             slurm_rest: fields.read("rest", value::name)?,
@@ -115,7 +116,7 @@ impl Flags {
         })
     }
 
-    /// These, where nobody said otherwise on the command line.
+    /// These, unless the command line says otherwise.
     pub fn under(self, flags: &Flags) -> Flags {
         let flags = flags.clone();
         Flags {
@@ -151,18 +152,9 @@ impl Flags {
 }
 
 /// Runs the daemon of a Slurm cluster.
-pub fn serve(daemon: &Daemon, flags: &Flags) -> Result<(), Failure> {
-    if daemon.devices.is_some() {
-        return Err(Failure::request(
-            "--devices declares devices of one machine",
-            "Slurm says itself what it has",
-        ));
-    }
+pub fn serve(daemon: &Daemon, policies: &Registry, flags: &Flags) -> Result<(), Failure> {
     let partition = flags.slurm_partition.clone().ok_or_else(|| {
-        Failure::request(
-            "nobody says which partition work goes to",
-            "give --slurm-partition; `sinfo` lists them",
-        )
+        Failure::request("missing setting: the Slurm partition", "give --slurm-partition; `sinfo` lists them")
     })?;
     let place = |text: &String| Place::parse(text).map_err(Failure::Request);
     let token = Token {
@@ -180,6 +172,7 @@ pub fn serve(daemon: &Daemon, flags: &Flags) -> Result<(), Failure> {
         tools: tools::Place { folder: None, conf: flags.slurm_conf.clone() },
         shared: flags.slurm_shared.clone(),
         topology: flags.slurm_topology.clone(),
+        devices: daemon.devices.clone(),
         cpus: !flags.slurm_no_cpus,
         on_drain: match flags.slurm_on_drain.as_deref() {
             Some("finish") => OnDrain::Finish,
@@ -200,7 +193,7 @@ pub fn serve(daemon: &Daemon, flags: &Flags) -> Result<(), Failure> {
     // Not the directory of `consort up`: one for each cluster.
     let data_dir =
         || up::data_dir().map(|path| path.with_file_name(format!("consort-slurm-{}", slurm.partition)));
-    let (options, host) = daemon.begin(data_dir)?;
+    let (options, host) = daemon.begin(policies, data_dir)?;
     slurm::serve(&options, &slurm, host).map_err(up::outside)
 }
 

@@ -10,8 +10,8 @@ fn scenarios(folder: &Folder) -> Vec<serde_json::Value> {
 #[test]
 fn unknown_names_are_refused_with_the_known_ones() {
     let folder = Folder::new();
-    folder.run("bench jct-phily").refused(2, &["there is no benchmark called `jct-phily`"]);
-    folder.run("bench --check").refused(2, &["<SCENARIO> is missing"]);
+    folder.run("bench jct-phily").refused(2, &["unknown benchmark `jct-phily`"]);
+    folder.run("bench --check").refused(2, &["missing required argument <SCENARIO>"]);
     for scenario in scenarios(&folder) {
         let name = scenario["name"].as_str().unwrap();
         folder.run(&format!("bench {name}x --data .")).refused(2, &[&format!("did you mean `{name}`?")]);
@@ -32,9 +32,9 @@ fn data_has_no_default() {
         if name != "plan-scale" {
             folder.run(&format!("bench {name}")).refused(2, &["--data DIR", "CONSORT_BENCH_DATA"]);
         }
-        folder.run(&format!("bench {name} --data nowhere")).refused(2, &["nowhere: there is no such folder"]);
+        folder.run(&format!("bench {name} --data nowhere")).refused(2, &["nowhere: no such folder"]);
         let line = format!("bench {name} --data . --jobs-csv nowhere/jobs.csv");
-        folder.run(&line).refused(2, &["there is no folder nowhere; create it first"]);
+        folder.run(&line).refused(2, &["no such folder: nowhere; create it first"]);
     }
 }
 

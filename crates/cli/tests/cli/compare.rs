@@ -23,7 +23,7 @@ fn it_says_what_was_generated_and_what_to_try_next() {
     assert_eq!(ran.err, "");
     assert!(ran.out.starts_with("60 jobs, generated, on a demonstration cluster (24 nodes, 192 devices).\n"));
     assert_eq!(ran.out.contains(" deadlines "), ran.out.contains("Deadlines: share met."), "{}", ran.out);
-    assert!(ran.out.contains("The same again: consort compare --jobs 60 --seed 1\n"), "{}", ran.out);
+    assert!(ran.out.contains("To repeat: consort compare --jobs 60 --seed 1\n"), "{}", ran.out);
     assert!(ran.out.contains("\nNext:\n  consort compare --cluster FILE"), "{}", ran.out);
     assert_eq!(ran.out.lines().filter(|line| line.starts_with("fifo ")).count(), 1, "{}", ran.out);
 }
@@ -88,7 +88,7 @@ fn wrong_requests() {
     folder.run("compare --policy fifo,lass").refused(2, &["`lass`", "did you mean `las`?"]);
     folder
         .run("compare --cluster cluster.yaml --workload jobs.yaml --jobs 3")
-        .refused(2, &["--workload", "--jobs", "exclude each other"]);
+        .refused(2, &["--workload", "--jobs", "cannot be used with"]);
 }
 
 /// Where a placement throws dice, they are those of the seed.

@@ -29,9 +29,9 @@ impl Folder {
 #[test]
 fn nobody_there_is_the_outside_and_says_how_to_start() {
     let folder = Folder::new();
-    folder.run("jobs").refused(3, &["no server is known here", "consort up"]);
-    folder.run("jobs --server http://127.0.0.1:1").refused(3, &["no server answers at", "consort up"]);
-    folder.run("jobs --server ftp://x").refused(2, &["`ftp://x` is no address"]);
+    folder.run("jobs").refused(3, &["no server found", "consort up"]);
+    folder.run("jobs --server http://127.0.0.1:1").refused(3, &["cannot reach the server at", "consort up"]);
+    folder.run("jobs --server ftp://x").refused(2, &["`ftp://x` is not a server address"]);
     folder.write("job.yaml", "run: x");
     folder.run("submit job.yaml --server 127.0.0.1:1").refused(3, &["connection refused", "consort up"]);
 }
@@ -42,7 +42,7 @@ fn the_server_and_its_token_are_found_where_they_were_written() {
     std::fs::create_dir_all(folder.path("config/consort")).unwrap();
     folder.write("config/consort/server", &format!("{}\n", server.url));
     folder.write("config/consort/token", "from a file\n");
-    assert_eq!(folder.run("jobs").done().out, "Nothing waits and nothing runs.\n");
+    assert_eq!(folder.run("jobs").done().out, "No pending or running jobs.\n");
     assert!(server.asked()[0].contains("authorization: Bearer from a file\r\n"), "{:?}", server.asked());
 }
 

@@ -113,7 +113,7 @@ fn what_cannot_be_planned_is_refused_in_a_sentence() {
     let folder = folder();
     let work = |from: &str, to: &str| folder.write("bad.yaml", &WORK.replace(from, to));
     work("load: {time: 30s}", "load: {time: 30s, after: [train]}");
-    folder.run("plan dag bad.yaml").refused(2, &["load", "prep", "train", "wait for each other"]);
+    folder.run("plan dag bad.yaml").refused(2, &["load", "prep", "train", "cycle"]);
     work("time: 30s", "time: -30s");
     folder.run("plan dag bad.yaml").refused(2, &["-30s"]);
     work("time: {gpu: 10m}", "time: {tpu: 10m}");
@@ -135,7 +135,9 @@ fn what_cannot_be_planned_is_refused_in_a_sentence() {
     folder.run("plan ranks --topology bad.yaml").refused(2, &["bad.yaml"]);
     folder.run("plan ranks --topology fabric.yaml --tensor 3").refused(2, &["3"]);
     folder.run("plan ranks --topology fabric.yaml --pipeline 5").refused(2, &["5"]);
-    folder.run("plan collective --ranks 1 --bandwidth 1GB/s --latency 1us").refused(2, &["only one rank"]);
+    folder
+        .run("plan collective --ranks 1 --bandwidth 1GB/s --latency 1us")
+        .refused(2, &["a single rank has nothing to exchange"]);
     folder.run("plan split --batch 2 --device a:sample=1ms,count=3 --idle never").refused(2, &["2", "3"]);
     folder.run("plan split --batch 9 --device a:sample=1ms,max=4").refused(2, &["9"]);
     folder.run("plan split --batch 9 --device a:sample=-1ms").refused(2, &["-1ms"]);

@@ -56,13 +56,13 @@ fn every_help_has_an_example_and_fits() {
 fn mistakes_on_the_command_line_are_one_sentence() {
     let folder = Folder::with_inputs();
     let run = "simulate --cluster cluster.yaml --workload jobs.yaml --policy fifo";
-    folder.run("simulte").refused(2, &["there is no command called `simulte`; did you mean `simulate`?"]);
-    folder.run("frobnicate").refused(2, &["the commands are up, serve"]);
-    folder.run("simulate").refused(2, &["--cluster <FILE>", "are missing; see `consort simulate --help`"]);
-    folder.run(&format!("{run} --polcy x")).refused(2, &["`--polcy`", "did you mean `--policy`?"]);
+    folder.run("simulte").refused(2, &["unknown command `simulte`; did you mean `simulate`?"]);
+    folder.run("frobnicate").refused(2, &["unknown command `frobnicate`; expected one of up, serve"]);
     folder
-        .run(&format!("{run} --place moon"))
-        .refused(2, &["`moon`", "the placements are consolidated, best-fit"]);
+        .run("simulate")
+        .refused(2, &["missing required arguments --cluster <FILE>", "; see `consort simulate --help`"]);
+    folder.run(&format!("{run} --polcy x")).refused(2, &["`--polcy`", "did you mean `--policy`?"]);
+    folder.run(&format!("{run} --place moon")).refused(2, &["`moon`", "available: consolidated, best-fit"]);
     folder.run(&format!("{run} --seed many")).refused(2, &["`many`", "--seed", "expected a whole number"]);
     folder.run(&format!("{run} --start-delay soon")).refused(2, &["`soon`", "expected a time like 90s"]);
     folder.run(&format!("{run} --start-delay=-3s")).refused(2, &["`-3s`", "expected a time from 0s"]);
@@ -81,7 +81,7 @@ fn arguments_that_are_not_text_do_no_harm() {
     let folder = Folder::with_inputs();
     let odd = std::ffi::OsStr::from_bytes(b"\xff\xfe\n\x1b[31m.yaml");
     let mut command = folder.command("compare --cluster");
-    Ran::of(command.arg(odd).output().unwrap()).refused(2, &["there is no such file"]);
+    Ran::of(command.arg(odd).output().unwrap()).refused(2, &["no such file"]);
     let mut command = folder.command("compare --policy");
     Ran::of(command.arg(odd).output().unwrap()).refused(2, &[]);
 }

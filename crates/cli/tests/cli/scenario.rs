@@ -6,10 +6,10 @@ use super::*;
 #[test]
 fn without_stories_there_is_a_sentence() {
     let folder = Folder::new();
-    folder.run("scenario").refused(2, &["scenarios: there is no such file or folder; name the stories"]);
+    folder.run("scenario").refused(2, &["scenarios: no such file or folder; name files or folders"]);
     std::fs::create_dir(folder.path("scenarios")).unwrap();
     folder.write("scenarios/README.md", "not a story\n");
-    folder.run("scenario").refused(2, &["scenarios: there is no story in this folder", ".txt"]);
+    folder.run("scenario").refused(2, &["scenarios: no scenario in this folder", ".txt"]);
 }
 
 #[test]

@@ -157,11 +157,11 @@ fn bad_input_is_placed_and_nothing_is_written() {
     run("cluster.yaml", "wrong.csv").refused(2, &["wrong.csv:3:", "expected"]);
     run("broken.yaml", "jobs.yaml").refused(2, &["broken.yaml:"]);
     run("jobs.yaml", "jobs.yaml").refused(2, &["jobs.yaml:1:1: ", "expected a map"]);
-    run("missing.yaml", "jobs.yaml").refused(2, &["missing.yaml: there is no such file; check the path"]);
-    run("cluster.yaml", "missing.csv").refused(2, &["missing.csv: there is no such file"]);
+    run("missing.yaml", "jobs.yaml").refused(2, &["missing.yaml: no such file; check the path"]);
+    run("cluster.yaml", "missing.csv").refused(2, &["missing.csv: no such file"]);
     run(".", "jobs.yaml").refused(2, &["is a folder; name a file"]);
     run("cluster.yaml", "jobs.txt").refused(2, &["jobs.txt: ", "expected .yaml"]);
-    run("cluster.yaml/x", "jobs.yaml").refused(2, &["is not a folder"]);
+    run("cluster.yaml/x", "jobs.yaml").refused(2, &["not a folder"]);
     let wrong = format!("{RUN}x --report out");
     folder.run(&wrong).refused(2, &["`fifox`", "did you mean `fifo`?", "shortest-remaining"]);
     assert_eq!(folder.names(), before);
@@ -174,7 +174,7 @@ fn what_a_log_leaves_out_is_told() {
         ("1 0 0 60 2 -1 -1 2 -1 -1 1 3 1 -1 1 -1 -1 -1", "2 5 0 -1 2 -1 -1 2 -1 -1 1 3 1 -1 1 -1 -1 -1");
     folder.write("log.swf", &format!("; MaxProcs: 4\n{ran}\n{never}\n"));
     let told = folder.run("simulate --cluster log.swf --workload log.swf --policy fifo --json").done();
-    assert_eq!(told.err, "consort: log.swf: left out 1 of 2 lines: no run time is known\n");
+    assert_eq!(told.err, "consort: log.swf: skipped 1 of 2 lines: no run time is known\n");
     assert_eq!(told.json()["finished"], 1);
 }
 
@@ -186,11 +186,11 @@ fn what_the_cluster_does_not_declare_is_a_slip() {
     folder.write("slip.yaml", "- {name: a, run: 1h}\n- {name: b, tenant: rde, run: 1h}\n");
     folder.write("queue.yaml", "- {name: a, tenant: blue, queue: day, run: 1h}\n");
     folder.write("good.yaml", "- {name: a, tenant: blue, queue: night, run: 1h}\n- {name: b, run: 1h}\n");
-    let slip = "slip.yaml: job b names tenant rde, which strict.yaml does not declare; did you mean `red`? \
-                It declares red, blue";
+    let slip = "slip.yaml: job b uses tenant `rde`, which strict.yaml does not declare; did you mean `red`? \
+                Declared: red, blue";
     folder.run("simulate --cluster strict.yaml --workload slip.yaml --policy fifo").refused(2, &[slip]);
     folder.run("compare --cluster strict.yaml --workload slip.yaml").refused(2, &[slip]);
-    let queue = "job a names queue day, which strict.yaml does not declare; it declares night";
+    let queue = "job a uses queue `day`, which strict.yaml does not declare; declared: night";
     folder.run("simulate --cluster strict.yaml --workload queue.yaml").refused(2, &[queue]);
     // Where nothing is declared, any name will do; and without a policy, the standard one decides.
     folder.run("simulate --cluster cluster.yaml --workload slip.yaml").done();

@@ -32,6 +32,8 @@ pub struct House {
     pub verb: Vec<String>,
     /// Further words for it.
     pub words: Vec<String>,
+    /// A program that starts it, with its arguments; the daemon itself when empty.
+    pub under: Vec<String>,
 }
 
 impl House {
@@ -48,7 +50,8 @@ impl House {
     /// One whose daemon is started by this command; no daemon yet.
     pub fn empty(verb: &str) -> Self {
         let folder = TempDir::new().expect("a folder");
-        let house = House { folder, child: None, env: vec![], verb: vec![verb.into()], words: vec![] };
+        let verb = vec![verb.into()];
+        let house = House { folder, child: None, env: vec![], verb, words: vec![], under: vec![] };
         fs::create_dir_all(house.data()).expect("a folder");
         house
     }
@@ -113,6 +116,17 @@ impl House {
         words.push(data.to_str().expect("a plain path"));
         words.extend(self.words.iter().map(String::as_str));
         let mut command = self.command(&words);
+        if let [program, arguments @ ..] = &self.under[..] {
+            let daemon = std::mem::replace(&mut command, Command::new(program));
+            command.args(arguments).arg(daemon.get_program()).args(daemon.get_args());
+            command.current_dir(self.folder.path()).stdin(Stdio::null());
+            for (name, value) in daemon.get_envs() {
+                match value {
+                    Some(value) => command.env(name, value),
+                    None => command.env_remove(name),
+                };
+            }
+        }
         command.envs(self.env.iter().map(|(name, value)| (name, value)));
         let log =
             fs::File::options().create(true).append(true).open(self.path("daemon.log")).expect("a file");

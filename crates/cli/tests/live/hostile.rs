@@ -76,7 +76,7 @@ fn the_owner_needs_no_token_over_the_socket() {
     let gone = house.run(&["status", "--server", &socket]);
     let said = String::from_utf8_lossy(&gone.stderr).into_owned();
     assert_eq!(gone.status.code(), Some(3), "{said}");
-    assert!(said.contains("no server answers at unix:") && said.contains("consort up"), "{said}");
+    assert!(said.contains("cannot reach the server at unix:") && said.contains("consort up"), "{said}");
     house.start(); // the socket that was left behind is replaced
     assert!(house.said(&["status", "--server", &socket]).contains("Consort at"));
     let path = PathBuf::from(socket.trim_start_matches("unix:"));

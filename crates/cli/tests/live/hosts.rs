@@ -26,6 +26,53 @@ fn processors_run_out_like_devices_and_who_asks_for_none_does_not_wait() {
 }
 
 #[test]
+fn a_ceiling_on_processors_is_kept_and_what_was_used_is_told() {
+    let house = House::up(2);
+    let refused = |args: &[&str]| {
+        let done = house.run(args);
+        assert!(!done.status.success(), "{args:?}");
+        String::from_utf8_lossy(&done.stderr).into_owned()
+    };
+    assert!(refused(&["tenants", "set", "red", "--quota", "cpus=1"]).contains("cannot be guaranteed"));
+    let said = house.said(&["tenants", "set", "red", "--quota", "cpus=:1", "--quota", "mem=:256MiB"]);
+    assert!(said.contains("up to 1 cpu") && said.contains("up to 256 MiB of host memory"), "{said}");
+    fn red<'a>(more: &[&'a str]) -> Vec<&'a str> {
+        [&["submit", "--tenant", "red"], more].concat()
+    }
+    house.said(&red(&["--name", "holder", "--cpus", "1", "--mem", "64MiB", "--", "sleep", "600"]));
+    house.until_state(1, &["running"]);
+    house.said(&red(&["--cpus", "0.5", "--", "true"]));
+    let why = house.json(&["explain", "2", "--json"])["sentences"].to_string();
+    assert!(why.contains("tenant red is limited to 1 cpus: ") && why.contains("0.5 more needed"), "{why}");
+    house.said(&red(&["--wait", "--", "true"])); // asks for none
+    assert!(
+        refused(&red(&["--cpus", "2", "--", "true"]))
+            .contains("asks for 2 cpus, but the ceiling of tenant red is 1 cpu")
+    );
+    assert!(refused(&red(&["--mem", "1GiB", "--", "true"])).contains("the ceiling of tenant red is 256 MiB"));
+    let tenant = || {
+        let all = house.json(&["tenants", "--json"]);
+        let found = all.as_array().and_then(|all| all.iter().find(|one| one["name"] == "red").cloned());
+        found.expect("it was made")
+    };
+    assert_eq!((&tenant()["cpu_thousandths"], &tenant()["memory_bytes"]), (&1000.into(), &(64 << 20).into()));
+    house.said(&["cancel", "1"]);
+    house.until_state(2, &["succeeded"]);
+    let number =
+        |of: &serde_json::Value, key: &str| of[key].as_u64().unwrap_or_else(|| panic!("{key} of {of}"));
+    let shown = house.json(&["show", "1", "--json"]);
+    let (cpu, memory) = (number(&shown, "used_cpu_ms"), number(&shown, "used_memory_mib_ms"));
+    assert!(cpu > 0 && memory.abs_diff(64 * cpu) <= 64, "one processor and 64 MiB for as long: {shown}");
+    assert!(house.said(&["show", "1"]).contains("cpu time"));
+    let listed = house.jobs().into_iter().find(|job| job["id"] == 1).expect("it is kept");
+    assert_eq!(number(&listed, "used_cpu_ms"), cpu);
+    house.until_state(3, &["succeeded"]);
+    let told = tenant();
+    assert!(number(&told, "usage_cpu_ms") >= cpu && number(&told, "usage_memory_mib_ms") >= memory, "{told}");
+    assert_eq!((number(&told, "cpu_thousandths"), number(&told, "memory_bytes")), (0, 0));
+}
+
+#[test]
 fn a_worker_is_told_its_variant() {
     let house = House::up(1);
     let file = "kind: slot\nenv: {WHO: all}\nrun: exit 9\nvariants:\n  Slot:\n    run: echo $CONSORT_VARIANT $WHO\n    env: {WHO: me}\n";

@@ -88,7 +88,7 @@ fn places_that_cannot_be_used_are_named() {
         (vec!["up", "--data-dir", "/proc/nowhere", "--listen", "127.0.0.1:0"], 2, "/proc/nowhere"),
         (vec!["up", "--listen", "nonsense"], 2, "nonsense"),
         (vec!["up", "--policy", "fiffo"], 2, "did you mean `fifo`"),
-        (vec!["replay", other], 2, "there is no journal"),
+        (vec!["replay", other], 2, "no journal"),
     ] {
         let output = house.run(&words);
         let error = String::from_utf8_lossy(&output.stderr);

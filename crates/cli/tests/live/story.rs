@@ -86,16 +86,16 @@ fn the_whole_story() {
     let position: usize =
         first.trim_end_matches(']').rsplit('[').next().expect("an index").parse().expect("a number");
     scripted(Some(position));
-    until("the card to be ill", || {
+    until("the card to be unhealthy", || {
         let devices = house.json(&["devices", "--json"]);
-        (devices[position]["state"] == "ill").then_some(())
+        (devices[position]["state"] == "unhealthy").then_some(())
     });
     until("the gang to be taken off it", || {
         let gang = shown(&house, gang);
         let on = gang["asks"][0]["devices"].as_array().cloned().unwrap_or_default();
         (!on.contains(&json!(first))).then_some(())
     });
-    assert!(house.said(&["devices"]).contains("ill"));
+    assert!(house.said(&["devices"]).contains("unhealthy"));
     // Whoever follows is told of the node by its name, and so is Prometheus.
     let node = house.json(&["nodes", "--json"])[0]["name"].as_str().expect("a name").to_string();
     let said = house.said(&["events"]);
@@ -114,7 +114,7 @@ fn the_whole_story() {
     scripted(None);
     until("the card to be well", || {
         let devices = house.json(&["devices", "--json"]);
-        (devices[position]["state"] != "ill").then_some(())
+        (devices[position]["state"] != "unhealthy").then_some(())
     });
     for id in [urgent, kept] {
         house.said(&["cancel", &id.to_string()]);

@@ -41,8 +41,8 @@ fn a_file_or_a_command_and_not_both() {
     let house = House::up(1);
     fs::write(house.path("job.yaml"), "run: true\n").expect("a file");
     for (words, said) in [
-        (&["submit"][..], "<FILE> is missing"),
-        (&["submit", "job.yaml", "--", "true"], "exclude each other"),
+        (&["submit"][..], "missing required argument <FILE>"),
+        (&["submit", "job.yaml", "--", "true"], "cannot be used with"),
         (&["submit", "--array", "0-x", "--", "true"], "expected indices like 0-9,12"),
         (&["submit", "--deadline", "soon", "--", "true"], "expected a time from now like +6h"),
     ] {

@@ -141,7 +141,7 @@ fn a_job_that_is_cancelled_behind_our_back_is_cancelled() {
     let shown = site.until_state(job, &["cancelled"]);
     assert_eq!(shown["attempts"], 1, "whoever did it meant it");
     let told = site.explained(job);
-    assert!(told.contains(&format!("somebody cancelled job {id} in Slurm")), "{told}");
+    assert!(told.contains(&format!("job {id} was cancelled in Slurm")), "{told}");
 }
 
 #[test]

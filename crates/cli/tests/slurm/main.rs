@@ -9,3 +9,4 @@ mod hostile;
 mod site;
 mod story;
 mod twice;
+mod variants;

@@ -82,7 +82,7 @@ fn a_day_in_the_life_of_a_cluster() {
         .client()
         .unwrap()
         .submit(&json!({"kind": "a100", "workers": 2, "within": "island", "workdir": "/", "run": "true"}));
-    assert!(refused.unwrap_err().to_string().contains("picks the devices of a node itself"));
+    assert!(refused.unwrap_err().to_string().contains("chooses the devices of a node itself"));
 }
 
 #[test]
@@ -170,6 +170,17 @@ fn jobs_of_others_are_respected() {
         devices.as_array().unwrap().iter().filter(is_foreign).count()
     };
     until("foreign use", || (in_foreign_hands() == 7).then_some(()));
+    // So are the processors and the memory that come with them.
+    let held = |key: &str| {
+        let nodes = site.json(&["nodes", "--json"]);
+        let node = nodes.as_array().unwrap().iter().find(|node| node["name"] == "n1").expect("it is there");
+        node[key].as_u64().unwrap() - node[format!("{key}_free")].as_u64().unwrap()
+    };
+    assert!(
+        held("cpu_thousandths") >= 1000 && held("memory_bytes") > 0,
+        "{}",
+        site.said(&["nodes", "--json"])
+    );
     let fits = site.submit_sh("a100", 1, "true");
     site.until_state(fits, &["succeeded"]);
     let wide = site.submit_sh("a100", 4, "true");
@@ -179,6 +190,7 @@ fn jobs_of_others_are_respected() {
     site.until_state(wide, &["succeeded"]);
     site.cluster.run("scancel", &[&other]);
     until("nobody", || (in_foreign_hands() == 0).then_some(()));
+    until("all of the host", || (held("cpu_thousandths") + held("memory_bytes") == 0).then_some(()));
 }
 
 #[test]
@@ -241,7 +253,7 @@ fn with_a_token_over_the_network_too() {
     std::fs::write(&token, "nonsense").unwrap();
     site.spawn();
     assert_eq!(site.wait().code(), Some(3));
-    assert!(site.log().contains("slurmrestd does not take the token"), "{}", site.log());
+    assert!(site.log().contains("slurmrestd rejects the token"), "{}", site.log());
 }
 
 #[test]
@@ -300,7 +312,7 @@ fn wrong_requests() {
             2,
             "neither unix:/path nor https",
         ),
-        (with(&["--slurm-partition", "main", "--slurm-rest", "http://slurm:6820"]), None, 2, "in the clear"),
+        (with(&["--slurm-partition", "main", "--slurm-rest", "http://slurm:6820"]), None, 2, "unencrypted"),
         (with(&["--slurm-partition", "main"]), Some("/nowhere"), 3, "are Slurm's tools installed"),
         (vec!["--world", "local", "--slurm-partition", "main"], None, 2, "is for --world slurm"),
     ] {
@@ -309,10 +321,7 @@ fn wrong_requests() {
     }
     fake("sinfo", "echo slurm 20.02.3");
     let (status, said) = told(&site, &with(&["--slurm-partition", "main"]), folder.to_str());
-    assert!(
-        status == 3 && said.contains("this is Slurm 20.02.3, and Consort needs 21.08 or later"),
-        "{said}"
-    );
+    assert!(status == 3 && said.contains("Slurm 20.02.3 is too old: Consort needs 21.08 or later"), "{said}");
     fake("sinfo", "case $1 in --version) echo slurm-wlm 22.05.8;; *) echo '{\"errors\": []}';; esac");
     fake(
         "scontrol",

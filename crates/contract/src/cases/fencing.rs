@@ -13,7 +13,7 @@ fn fence<S: Stage>(play: &mut Play<S>, job: JobId) -> NodeSpec {
     let view = play.scheduler().view();
     let device = view.ask(consort_types::AskId::whole(job)).expect("the job lives").grants()[0].device;
     let node: NodeId = view.locate(device).0;
-    let spec = view.nodes().nth(node.index()).expect("it has joined").spec.clone();
+    let spec = view.node_by_id(node).expect("it has joined").spec.clone();
     play.say(Input::NodeFenced(node));
     spec
 }

@@ -30,7 +30,7 @@ pub fn a_failure_keeps_its_status_and_is_tried_again<S: Stage>(play: &mut Play<S
     }
 }
 
-/// When no retry is left, the job has failed; nobody starts it again.
+/// When no retries left, the job has failed; nobody starts it again.
 pub fn the_last_failure_ends_the_job<S: Stage>(play: &mut Play<S>) {
     let mut spec = gang("falls", 1);
     spec.retries = 1;

@@ -39,15 +39,30 @@ pub(super) async fn tenants(State(desk): State<Arc<Desk>>) -> Answer<Vec<Tenant>
 }
 
 async fn tend(desk: Arc<Desk>, actor: Actor, name: String, input: fn(NodeId) -> Input) -> Answer<Node> {
-    let wanted = name.clone();
-    let found = desk.look(move |reading, _| reading.view().node(&wanted)).await?;
-    let id = found.ok_or_else(|| {
-        Trouble::not_there(format!("there is no node {name}; `consort nodes` lists those there are"))
-    })?;
+    let (id, _) = known(&desk, &name).await?;
     desk.put(actor, input(id), None).await?;
-    let nodes = desk.look(|reading, _| rows::nodes(reading)).await?;
-    let node = nodes.into_iter().find(|node| node.name == name);
-    node.map(Json).ok_or_else(Trouble::busy)
+    known(&desk, &name).await.map(|(_, node)| Json(node))
+}
+
+/// The number and the row of a node.
+async fn known(desk: &Desk, name: &str) -> Result<(NodeId, Node), Trouble> {
+    let wanted = name.to_string();
+    let found = desk.look(move |reading, _| {
+        let row = rows::nodes(reading).into_iter().find(|node| node.name == wanted);
+        reading.view().node(&wanted).zip(row)
+    });
+    let unknown = || Trouble::not_there(format!("unknown node {name}; `consort nodes` lists the nodes"));
+    found.await?.ok_or_else(unknown)
+}
+
+pub(super) async fn remove(
+    State(desk): State<Arc<Desk>>,
+    Sender(actor): Sender,
+    Named(name): Named,
+) -> Answer<Node> {
+    let (id, node) = known(&desk, &name).await?;
+    desk.put(actor, Input::NodeLeft(id), None).await?;
+    Ok(Json(node))
 }
 
 pub(super) async fn drain(
@@ -69,7 +84,7 @@ pub(super) async fn undrain(
 /// A body that is a shape.
 pub(super) fn parsed<T: DeserializeOwned>(body: &Bytes) -> Result<T, Trouble> {
     serde_json::from_slice(body)
-        .map_err(|error| Trouble::unreadable(format!("the body is not what is expected: {error}")))
+        .map_err(|error| Trouble::unreadable(format!("invalid request body: {error}")))
 }
 
 pub(super) async fn set_queue(

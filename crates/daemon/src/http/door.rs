@@ -165,7 +165,7 @@ async fn turn_away(mut stream: UnixStream) {
 /// One that broke before it was let in is nobody's trouble; without descriptors there is no hurry.
 async fn not_now(error: &io::Error) {
     if rustix::io::Errno::from_io_error(error) != Some(rustix::io::Errno::CONNABORTED) {
-        tracing::warn!("nobody can connect for the moment: {error}");
+        tracing::warn!("cannot accept connections for the moment: {error}");
         tokio::time::sleep(PAUSE).await;
     }
 }

@@ -24,12 +24,12 @@ fn judge(request: &Request) -> Option<Trouble> {
     let mut names = named.peekable();
     // HTTP/1.0 has no such header, and no browser speaks it.
     if names.peek().is_none() && request.version() > Version::HTTP_10 {
-        return Some(Trouble::unreadable("a request of HTTP/1.1 has a Host; send `Host: localhost`"));
+        return Some(Trouble::unreadable(
+            "missing Host header, required by HTTP/1.1; send `Host: localhost`",
+        ));
     }
     let other = names.find(|host| !is_here(host))?;
-    let error = format!(
-        "this server is not {other}; call it by localhost or a loopback address, and let a proxy do so too"
-    );
+    let error = format!("unexpected Host {other}; use localhost or a loopback address, also behind a proxy");
     Some(Trouble::said(StatusCode::MISDIRECTED_REQUEST, error))
 }
 

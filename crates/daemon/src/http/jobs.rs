@@ -29,13 +29,11 @@ type Answer<T> = Result<T, Trouble>;
 /// A job id in a path.
 pub(super) fn id(text: &str) -> Answer<JobId> {
     let number = text.parse().ok().filter(|&number: &u64| number > 0);
-    number
-        .map(JobId)
-        .ok_or_else(|| Trouble::not_there(format!("{text} is not the id of a job; ids count from 1")))
+    number.map(JobId).ok_or_else(|| Trouble::not_there(format!("{text} is not a job id; ids count from 1")))
 }
 
 pub(super) fn never_there(id: JobId) -> Trouble {
-    Trouble::not_there(format!("there is no job {id}; `consort jobs --all` lists those there are"))
+    Trouble::not_there(format!("unknown job {id}; `consort jobs --all` lists all jobs"))
 }
 
 pub(super) async fn submit(
@@ -51,13 +49,20 @@ pub(super) async fn submit(
         true => job_file::read_json("job", &body, &around),
         false => {
             let text =
-                std::str::from_utf8(&body).map_err(|_| Trouble::unreadable("a job file is text in UTF-8"))?;
+                std::str::from_utf8(&body).map_err(|_| Trouble::unreadable("the job file is not UTF-8"))?;
             job_file::read("job", text, &around)
         }
     };
     let file = read.map_err(|error| Trouble::file(&error))?;
     if let Some(error) = consort_agent::launch::output_refusal(&file.spec, &file.work) {
         return Err(Trouble::misplaced("output", error));
+    }
+    if file.work.images().next().is_some() {
+        let site = desk.site.clone();
+        let refusal = tokio::task::spawn_blocking(move || site.image_refusal()).await;
+        if let Some(error) = refusal.unwrap_or_default() {
+            return Err(Trouble::misplaced("image", error));
+        }
     }
     let name = file.spec.name.clone();
     let accepted = desk.put(actor, Input::Submit(Arc::new(file.spec)), Some(Box::new(file.work))).await?;
@@ -97,13 +102,14 @@ pub(super) async fn list(State(desk): State<Arc<Desk>>, Asked(listing): Asked<Li
         |more: bool| (HeaderName::from_static(routes::MORE), if more { "true" } else { "false" });
     let ended_wanted = flag(&listing.all) || states.iter().any(|state| state.has_ended());
     if !ended_wanted {
+        let key = (wanted.clone(), limit);
         let look = move |reading: &Reading<'_>, now| {
             let (mut rows, more) = rows::living(reading, now, &words, &wanted, limit);
             rows.reverse();
             // As text already here: the thread that looks is below all others, those that answer are not.
-            (serde_json::to_vec(&rows).expect("plain data"), more)
+            (Bytes::from(serde_json::to_vec(&rows).expect("plain data")), more)
         };
-        let (body, more) = desk.look(look).await?;
+        let (body, more) = desk.look_together(&desk.lists, key, look).await?;
         let json = (header::CONTENT_TYPE, "application/json");
         return Ok(([more_header(more)], [json], body).into_response());
     }
@@ -285,7 +291,7 @@ async fn act_on_all(desk: Arc<Desk>, body: &Bytes, input: fn(JobId) -> Input) ->
     if ids.len() > MOST_AT_ONCE {
         let count = ids.len();
         return Err(Trouble::unreadable(format!(
-            "`jobs` has {count} ids; send at most {MOST_AT_ONCE} in one request"
+            "`jobs` has {count} ids; send at most {MOST_AT_ONCE} per request"
         )));
     }
     let answers = desk.put_all(ids.iter().map(|&id| input(id)).collect()).await?;

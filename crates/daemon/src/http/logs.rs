@@ -66,12 +66,12 @@ pub(super) async fn read(
     let choice = Choice { task, rank, attempt, since, several: false }.among(id, &spec, &work)?;
     let (follow, marks) = (flag(&wanted.follow), flag(&wanted.marks));
     if wanted.from.is_some() && (choice.several || marks) {
-        let error = "a position is only known in the output of one worker; choose one with task and rank, or ask \
-                     without `from`";
+        let error =
+            "`from` needs the output of one worker; choose it with task and rank, or leave out `from`";
         return Err(Trouble::unreadable(error));
     }
     if wanted.from.is_some() && wanted.tail.is_some() {
-        return Err(Trouble::unreadable("`from` and `tail` are both given; ask with one of them"));
+        return Err(Trouble::unreadable("`from` cannot be used with `tail`; leave one out"));
     }
     let files = Files {
         site: desk.site.clone(),
@@ -108,7 +108,7 @@ pub(super) async fn read(
     let (total, several, missing) = looked.await.ok_or_else(Trouble::busy)?;
     if let Some((wanted, others)) = missing.filter(|(_, others)| !others.is_empty()) {
         let there = choice::told("attempt", others.iter().map(|file| file.attempt).collect());
-        let error = format!("job {id} has written nothing in attempt {wanted}; there {there}");
+        let error = format!("job {id} has no output of attempt {wanted}; there {there}");
         return Err(Trouble::not_there(error));
     }
     let kind = if marks { "application/octet-stream" } else { "text/plain; charset=utf-8" };

@@ -41,7 +41,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Named {
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Trouble> {
         let found = Path::<String>::from_request_parts(parts, state).await;
         // What is not text is the name of nothing.
-        let unknown = |_| Trouble::not_there(format!("{} names nothing; names are UTF-8", parts.uri.path()));
+        let unknown = |_| Trouble::not_there(format!("{} is not a name; names are UTF-8", parts.uri.path()));
         found.map(|Path(name)| Self(name)).map_err(unknown)
     }
 }
@@ -63,13 +63,17 @@ impl<S: Send + Sync> FromRequest<S> for Whole {
         let refused = |error: BytesRejection| match error.status() {
             StatusCode::PAYLOAD_TOO_LARGE => {
                 let most = super::LARGEST >> 20;
-                Trouble::said(error.status(), format!("a request has at most {most} MiB; send less at once"))
+                Trouble::said(
+                    error.status(),
+                    format!("the request is larger than {most} MiB; send less at once"),
+                )
             }
             status => Trouble::said(status, error.body_text()),
         };
         let whole = tokio::time::timeout(BODY, Bytes::from_request(request, state)).await;
-        let late =
-            |_| Trouble::said(StatusCode::REQUEST_TIMEOUT, "the request did not come in time; send it again");
+        let late = |_| {
+            Trouble::said(StatusCode::REQUEST_TIMEOUT, "timeout while reading the request; send it again")
+        };
         whole.map_err(late)?.map(Self).map_err(refused)
     }
 }

@@ -40,7 +40,7 @@ impl Trouble {
     pub fn busy() -> Self {
         Self::said(
             StatusCode::SERVICE_UNAVAILABLE,
-            "the server takes no requests just now; try again in a moment",
+            "the server is starting or stopping; try again in a moment",
         )
     }
 
@@ -102,11 +102,11 @@ impl IntoResponse for Trouble {
 
 /// Nothing is served there.
 pub(super) async fn no_such_place(uri: axum::http::Uri) -> Trouble {
-    Trouble::not_there(format!("nothing is served at {}; /openapi.json lists what is", uri.path()))
+    Trouble::not_there(format!("not found: {}; /openapi.json lists all paths", uri.path()))
 }
 
 /// Something is served there, but not like this.
 pub(super) async fn no_such_way(method: axum::http::Method, uri: axum::http::Uri) -> Trouble {
-    let error = format!("{} does not take {method}; /openapi.json says what it takes", uri.path());
+    let error = format!("method {method} is not allowed for {}; /openapi.json lists the methods", uri.path());
     Trouble::said(StatusCode::METHOD_NOT_ALLOWED, error)
 }

@@ -10,7 +10,6 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use consort_api::shapes::{Shutdown, Status, World, WorldLine};
 use consort_api::{Moment, openapi};
-use consort_sched::Reading;
 use serde::Deserialize;
 use std::fmt::Write;
 use std::sync::{Arc, LazyLock};
@@ -27,14 +26,12 @@ pub(super) async fn status(
     State(desk): State<Arc<Desk>>,
     Asked(depth): Asked<Depth>,
 ) -> Result<Json<Status>, Trouble> {
-    let is_hashed = super::jobs::flag(&depth.state_hash);
-    let look = move |reading: &Reading<'_>, _| {
-        let hash = is_hashed.then(|| format!("{:016x}", reading.state_hash()));
-        (rows::gauges(reading), rows::excess_guarantees(reading), hash)
+    let ((gauges, excess), state_hash) = match super::jobs::flag(&depth.state_hash) {
+        true => desk.look(|reading, _| (rows::figures(reading), Some(reading.state_hash()))).await?,
+        false => (desk.figures().await?, None),
     };
-    let (gauges, excess, state_hash) = desk.look(look).await?;
     let mut notes = desk.notes.clone();
-    notes.extend(excess.into_iter().map(|(_, note)| note));
+    notes.extend(excess);
     if desk.meters.is_full() {
         notes.push("the disk of the journal is full and nothing new is accepted until there is room".into());
     }
@@ -50,7 +47,7 @@ pub(super) async fn status(
         url: desk.about.url.clone(),
         socket: desk.about.socket.clone(),
         started: Moment(desk.about.started),
-        state_hash,
+        state_hash: state_hash.map(|hash| format!("{hash:016x}")),
         position: gauges.position,
         policy: desk.about.policy.clone(),
         waiting: gauges.waiting,

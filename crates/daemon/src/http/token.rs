@@ -27,8 +27,8 @@ pub(super) async fn check(State(desk): State<Arc<Desk>>, request: Request, next:
         };
     }
     let error = match brought {
-        Some(_) => "this is not the server's token; set CONSORT_TOKEN to the one in its token file",
-        None => "a token is needed; send it as `Authorization: Bearer TOKEN`",
+        Some(_) => "wrong token; set CONSORT_TOKEN to the one in the server's token file",
+        None => "missing token; send it as `Authorization: Bearer TOKEN`",
     };
     let mut response = Trouble::said(StatusCode::UNAUTHORIZED, error).into_response();
     response.headers_mut().insert(header::WWW_AUTHENTICATE, header::HeaderValue::from_static("Bearer"));

@@ -80,7 +80,7 @@ fn write(folder: &Path, partial: &Path, acknowledged: u64, seen: &mut Seen<'_>) 
     let path = folder.join(FILE);
     let name = partial
         .to_str()
-        .ok_or_else(|| Fault::request(format!("{} is no UTF-8", partial.display()), "give another name"))?;
+        .ok_or_else(|| Fault::request(format!("{} is not UTF-8", partial.display()), "give another name"))?;
     let source = tables::Shelf::open(&path)?;
     // Made here, so that only its owner can read it; SQLite fills an empty file.
     drop(owned::open(partial, OpenOptions::new().write(true).create_new(true))?);
@@ -112,7 +112,7 @@ fn write(folder: &Path, partial: &Path, acknowledged: u64, seen: &mut Seen<'_>) 
 }
 
 fn not_whole(folder: &Path, what: String) -> Fault {
-    Fault::new(format!("the journal in {} is not whole: {what}", folder.display()), REMEDY)
+    Fault::new(format!("the journal in {} is incomplete: {what}", folder.display()), REMEDY)
 }
 
 /// Fills an empty data directory from a backup. Everything is made ready in a folder inside, and the journal is moved into
@@ -147,7 +147,7 @@ fn fill(file: &Path, inside: &Path, seen: &mut Seen<'_>) -> Result<Restored, Fau
     std::io::copy(&mut from, &mut to).map_err(|error| Fault::at(&path, &error))?;
     drop(to);
     let no_backup = |why: String| {
-        Fault::request(format!("{} is not a whole backup: {why}", file.display()), "give another file")
+        Fault::request(format!("{} is not a complete backup: {why}", file.display()), "give another file")
     };
     let copy = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     let position = copy.query_row("SELECT position FROM backup", [], |row| row.get::<_, i64>(0)).optional();

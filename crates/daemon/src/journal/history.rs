@@ -36,9 +36,19 @@ pub struct Record {
     pub preemptions: u32,
     /// Times it was started.
     pub attempts: u32,
+    /// What it had of hosts: milliseconds of one processor. Nothing in records of versions before 0.2.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub used_cpu_ms: u64,
+    /// And of one mebibyte of memory.
+    #[serde(default, skip_serializing_if = "is_nothing")]
+    pub used_memory_mib_ms: u64,
     /// What happened to it lately. Empty in records of versions before 0.2.
     #[serde(default)]
     pub story: Story,
+}
+
+fn is_nothing(amount: &u64) -> bool {
+    *amount == 0
 }
 
 /// An ending, as it is written down.
@@ -90,6 +100,8 @@ impl Record {
             restarts: ended.restarts,
             preemptions: ended.preemptions,
             attempts: ended.attempts,
+            used_cpu_ms: ended.hosts.cpu_ms(),
+            used_memory_mib_ms: ended.hosts.memory_mib_ms(),
             story: ended.story.clone(),
         }
     }
@@ -122,6 +134,8 @@ impl Record {
             attempts: self.attempts,
             preemptions: self.preemptions,
             restarts: self.restarts,
+            used_cpu_ms: self.used_cpu_ms,
+            used_memory_mib_ms: self.used_memory_mib_ms,
         }
     }
 }

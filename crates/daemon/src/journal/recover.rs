@@ -3,7 +3,8 @@
 //! The judgement comes before the first write, because SQLite's next write would overwrite the damaged part of the
 //! write-ahead log, and a refusal must leave everything as it was found.
 
-use super::acknowledged::{self, Found};
+use super::acknowledged;
+use super::snapshot::Found;
 use super::{snapshot, tables};
 use crate::fault::Fault;
 use consort_sched::{Policy, Scheduler};
@@ -30,6 +31,8 @@ pub(super) struct Reading {
     last: u64,
     /// The position of the snapshot, where it can be read.
     saved: u64,
+    /// Whether there is a snapshot of this layout.
+    pub has_snapshot: bool,
 }
 
 /// Rebuilds the state: a snapshot if it fits, and the events after it.
@@ -47,15 +50,20 @@ pub(super) fn read(
         torn: None,
         last: 0,
         saved: 0,
+        has_snapshot: false,
     };
-    let saved = match snapshot::read(path.parent().unwrap_or(path)) {
-        Ok(saved) => saved,
-        Err(why) => {
+    let folder = path.parent().unwrap_or(path);
+    let saved = match snapshot::read(folder) {
+        Found::Saved(saved) => Some(saved),
+        Found::Nothing => None,
+        Found::Damaged(why) => {
             let note = format!("the snapshot was not used, the whole journal is replayed: {why}");
             reading.notes.push(note);
             None
         }
+        Found::Newer(layout) => return Err(snapshot::newer(folder, layout)),
     };
+    reading.has_snapshot = saved.is_some();
     reading.saved = saved.as_ref().map_or(0, |saved| saved.seen());
     match tables::look(path).and_then(|connection| {
         let last = connection.as_ref().map_or(Ok(0), tables::last_position)?;
@@ -66,7 +74,7 @@ pub(super) fn read(
         Err(other) => return Err(other.into_fault(path)),
     }
     if let Some(saved) = saved.filter(|saved| saved.seen() <= reading.last) {
-        reading.scheduler = Scheduler::restore(policy.clone(), capabilities, saved);
+        reading.scheduler = Scheduler::restore(policy.clone(), capabilities, *saved);
     }
     let from = reading.kept();
     if let Some(connection) = &reading.connection {
@@ -86,7 +94,7 @@ impl Reading {
     }
 
     /// What is lost or may be, if anything. A torn last event that nobody was told of is not.
-    pub fn loss(&self, found: Found, path: &Path) -> Option<String> {
+    pub fn loss(&self, found: acknowledged::Found, path: &Path) -> Option<String> {
         let kept = self.kept();
         if let Some(why) = &self.damage {
             return Some(format!("{} is damaged: {why}", path.display()));
@@ -98,7 +106,7 @@ impl Reading {
             ));
         }
         let known = match found {
-            Found::Upto(position) => position.max(self.saved),
+            acknowledged::Found::Upto(position) => position.max(self.saved),
             _ => self.saved,
         };
         if known > kept {
@@ -113,10 +121,10 @@ impl Reading {
             return Some(format!("{what}, but events up to {known} had been acknowledged: {lost} lost"));
         }
         let how = match found {
-            Found::Upto(_) => return None,
-            Found::Nothing if self.last == 0 => return None, // a new journal
-            Found::Nothing => "is missing or empty",
-            Found::Damaged => "is damaged",
+            acknowledged::Found::Upto(_) => return None,
+            acknowledged::Found::Nothing if self.last == 0 => return None, // a new journal
+            acknowledged::Found::Nothing => "is missing or empty",
+            acknowledged::Found::Damaged => "is damaged",
         };
         Some(format!("{} {how}, so whether the journal is whole is unknown", acknowledged::FILE))
     }

@@ -178,7 +178,7 @@ pub(super) fn each_event(
             Ok(None) => return Ok(None),
             Ok(Some(row)) => row,
             Err(error) if is_damage(&error) => {
-                return Ok(Some(format!("lies on a damaged page ({error})")));
+                return Ok(Some(format!("is on a damaged page ({error})")));
             }
             Err(error) => return Err(error.into()),
         };
@@ -189,7 +189,7 @@ pub(super) fn each_event(
             return Ok(Some("is missing".into()));
         }
         if i64::from(crc32fast::hash(body)) != checksum {
-            return Ok(Some("has another checksum than when it was written".into()));
+            return Ok(Some("has a wrong checksum".into()));
         }
         match bytes::read(body) {
             Ok(event) => each(position, event),
@@ -319,7 +319,7 @@ fn json<T: serde::Serialize>(value: &T) -> Vec<u8> {
 
 fn parsed<T: serde::de::DeserializeOwned>(what: &str, bytes: &[u8]) -> Result<T, Fault> {
     serde_json::from_slice(bytes)
-        .map_err(|error| Fault::new(format!("{what} cannot be read: {error}"), "look at the disk it is on"))
+        .map_err(|error| Fault::new(format!("{what} cannot be read: {error}"), "check the disk it is on"))
 }
 
 /// What was submitted: what it runs on, and what it runs.
@@ -332,10 +332,7 @@ impl Shelf {
     /// Opens it for reading only.
     pub fn open(path: &Path) -> Result<Self, Fault> {
         if !path.exists() {
-            return Err(Fault::request(
-                format!("there is no journal at {}", path.display()),
-                "name a data directory",
-            ));
+            return Err(Fault::request(format!("no journal at {}", path.display()), "name a data directory"));
         }
         let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         connection.busy_timeout(std::time::Duration::from_secs(5))?;
@@ -379,7 +376,7 @@ impl Shelf {
             let body = row.get_ref(1)?.as_blob().unwrap_or_default();
             let event = bytes::read(body);
             let event =
-                event.map_err(|why| Fault::new(format!("an event {why}"), "look at the disk it is on"))?;
+                event.map_err(|why| Fault::new(format!("an event {why}"), "check the disk it is on"))?;
             let job = row.get::<_, Option<i64>>(2)?.map(|job| JobId(job as u64));
             events.push((row.get::<_, i64>(0)? as u64, event, job));
         }
@@ -410,7 +407,7 @@ impl Shelf {
             Ok(Event { fact: Fact::Accepted(Input::Submit(spec)), .. }) => Ok(Some((spec, Arc::new(work)))),
             _ => Err(Fault::new(
                 format!("the submission of job {job} cannot be read"),
-                "look at the disk it is on",
+                "check the disk it is on",
             )),
         }
     }

@@ -57,7 +57,7 @@ pub(super) fn pause_all(
     tables::commit(connection, last, &batch).map_err(|error| match error {
         NotCommitted::Broken(fault) => fault,
         NotCommitted::Full => {
-            Fault::new("there is no room for the journal", "free some space, then start again")
+            Fault::new("the disk of the journal is full", "free some space, then start again")
         }
     })
 }

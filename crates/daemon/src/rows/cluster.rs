@@ -23,12 +23,14 @@ fn ids(node: &NodeView<'_>) -> impl Iterator<Item = DeviceId> + use<> {
     (node.first.0..node.first.0 + node.devices).map(DeviceId)
 }
 
-/// How many devices are ill, and why if it is the same for all of them.
+/// How many devices are unhealthy, and why if it is the same for all of them.
 fn note(ill: &[&str]) -> String {
     match ill {
         [] => String::new(),
-        [why, rest @ ..] if rest.iter().all(|other| other == why) => format!("{} ill: {why}", ill.len()),
-        _ => format!("{} ill", ill.len()),
+        [why, rest @ ..] if rest.iter().all(|other| other == why) => {
+            format!("{} unhealthy: {why}", ill.len())
+        }
+        _ => format!("{} unhealthy", ill.len()),
     }
 }
 
@@ -80,7 +82,7 @@ pub fn devices(reading: &Reading<'_>) -> Vec<Device> {
             let (device, jobs) = (view.device(id), holders.get(&id));
             let kind = kinds[&device.kind];
             let state = match (device.ill, device.held, device.foreign) {
-                (Some(_), ..) => DeviceState::Ill,
+                (Some(_), ..) => DeviceState::Unhealthy,
                 (_, WHOLE, _) => DeviceState::Used,
                 (_, 0, 0) => DeviceState::Free,
                 (_, 0, _) => DeviceState::Foreign,
@@ -161,11 +163,17 @@ pub fn tenants(reading: &Reading<'_>) -> Vec<Tenant> {
         let quotas = tenant.quotas.iter().map(quota).collect();
         let notes = excess.iter().filter(|(kind, _)| view.account(id, *kind).guarantee > 0);
         let notes = notes.map(|(_, note)| note.clone()).collect();
+        let [cpu, memory] = Pool::ALL.map(|pool| view.pool_account(id, pool));
+        let settled = |amount: u128| u64::try_from(amount).unwrap_or(u64::MAX);
         Tenant {
             name: tenant.name.clone(),
             quotas,
             holds,
             usage_device_hours: usage,
+            cpu_thousandths: cpu.held,
+            memory_bytes: memory.held,
+            usage_cpu_ms: settled(cpu.usage_ms),
+            usage_memory_mib_ms: settled(memory.usage_ms >> 20),
             waiting,
             running,
             notes,
@@ -175,7 +183,7 @@ pub fn tenants(reading: &Reading<'_>) -> Vec<Tenant> {
 }
 
 /// Kinds of which more is guaranteed than there is, whatever the health of its nodes, with a sentence about each.
-pub fn excess_guarantees(reading: &Reading<'_>) -> Vec<(KindId, String)> {
+fn excess_guarantees(reading: &Reading<'_>) -> Vec<(KindId, String)> {
     let view = reading.view();
     let note = |(kind, spec): (KindId, &KindSpec)| {
         let promised: u64 = view.tenants().map(|(tenant, _)| view.account(tenant, kind).guarantee).sum();
@@ -206,4 +214,12 @@ pub fn gauges(reading: &Reading<'_>) -> Gauges {
     let waiting = view.living_count() as u64 - running;
     let ended = view.next_job().0 - 1 - view.living_count() as u64;
     Gauges { waiting, running, ended, devices: (devices, used, ill), position: view.seen() }
+}
+
+/// What the status says of the state: what is counted, and notes about guarantees.
+pub type Figures = (Gauges, Vec<String>);
+
+/// The same, now.
+pub fn figures(reading: &Reading<'_>) -> Figures {
+    (gauges(reading), excess_guarantees(reading).into_iter().map(|(_, note)| note).collect())
 }

@@ -41,7 +41,7 @@ pub fn explanation(reading: &Reading<'_>, now: Time, words: &Words<'_>, id: JobI
     let worth: Vec<&(AskId, String)> = told.iter().filter(is_worth).collect();
     sentences.extend(worth.iter().take(TOLD).map(|(ask, reason)| {
         let who = match counts.iter().any(|(stage, _)| *stage == ask.stage) {
-            true => format!("The first {} that waits", one_of(&job, ask.stage)),
+            true => format!("The first pending {}", one_of(&job, ask.stage)),
             false if is_one => format!("Job {id} ({name})"),
             false => format!("Part {ask}"),
         };

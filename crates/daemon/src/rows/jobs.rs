@@ -8,7 +8,7 @@ use consort_types::*;
 use std::collections::BTreeMap;
 
 /// Which jobs are wanted.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Wanted {
     /// Only jobs before this one.
     pub before: Option<JobId>,
@@ -85,8 +85,13 @@ impl Reasons {
         let told = reason.told(now).to_string();
         if !is_held_up {
             // What stands first may be about to start; that does not hold for those behind it.
-            let shared =
-                matches!(reason, Reason::NoRoom { .. } | Reason::Ceiling { .. } | Reason::Behind { .. });
+            let shared = matches!(
+                reason,
+                Reason::NoRoom { .. }
+                    | Reason::Ceiling { .. }
+                    | Reason::HostCeiling { .. }
+                    | Reason::Behind { .. }
+            );
             self.0.insert(group, (job, if shared { told.clone() } else { String::new() }));
         }
         told
@@ -95,7 +100,10 @@ impl Reasons {
 
 /// A reason, and what else there is to say: about the last attempt, or about the one that ends.
 pub(super) fn beside(reason: String, words: Option<String>) -> String {
-    words.map_or(reason.clone(), |words| format!("{reason}; {words}"))
+    match words {
+        Some(words) => format!("{reason}; {words}"),
+        None => reason,
+    }
 }
 
 /// The latest living jobs that are wanted, latest first, and whether there are more.
@@ -289,6 +297,8 @@ pub fn row<'a>(
         attempts: sum.attempts,
         preemptions: sum.preemptions,
         restarts: sum.restarts,
+        used_cpu_ms: job.hosts().cpu_ms(),
+        used_memory_mib_ms: job.hosts().memory_mib_ms(),
     }
 }
 
@@ -302,14 +312,14 @@ pub fn detail(reading: &Reading<'_>, now: Time, words: &Words<'_>, id: JobId) ->
     let spec = job.spec();
     let mut reasons = Reasons::default();
     let line = row(reading, now, words, &job, &mut reasons);
-    let nodes: Vec<&str> = view.nodes().map(|node| node.spec.name.as_str()).collect();
+    let name = |node| view.node_by_id(node).map_or("", |node| node.spec.name.as_str());
     let told = |ask: AskView<'_>| {
         let state = doing(&ask, job.is_paused());
         let place = |grant: &Grant| {
             let (node, index) = view.locate(grant.device);
-            format!("{}[{index}]", nodes[node.index()])
+            format!("{}[{index}]", name(node))
         };
-        let node = ask.grants().first().map(|grant| nodes[view.locate(grant.device).0.index()].to_string());
+        let node = ask.grants().first().map(|grant| name(view.locate(grant.device).0).to_string());
         let reason = match state {
             State::Waiting => reasons.of(reading, now, &ask),
             State::Succeeded => Reason::Done.to_string(),

@@ -39,7 +39,7 @@ impl Announced {
     /// What the user should know.
     pub fn note(&self) -> Option<String> {
         let other = self.other.as_ref()?;
-        Some(format!("clients find the server at {other} unless told otherwise: --server {}", self.url))
+        Some(format!("by default, clients find the server at {other}; use --server {}", self.url))
     }
 }
 

@@ -8,6 +8,7 @@ use crate::introduce::Introduction;
 use crate::journal::Journal;
 use crate::mail::mailbox;
 use crate::site::{Admits, LogFile, Reading, Site, log_files};
+use consort_agent::containers::{Choice, Containers};
 use consort_agent::discover::{Declared, FoundDevice, Inventory, Sources, discover};
 use consort_agent::launch::ShimProgram;
 use consort_agent::telemetry::{self, Telemetry};
@@ -26,6 +27,8 @@ pub struct Local {
     pub devices: Option<PathBuf>,
     /// NVIDIA's management library; where the driver installs it when absent.
     pub nvidia_library: Option<PathBuf>,
+    /// Which container runtime runs jobs that name an image.
+    pub containers: Choice,
 }
 
 /// How often sensors are read, and devices asked how they are.
@@ -39,12 +42,13 @@ pub fn up(options: &Options, local: Local, host: Arc<dyn Host>) -> Result<(), Fa
         return Err(Fault::request(what, "use `consort serve --world slurm`, or give another --data-dir"));
     }
     let listener = super::listen(options.listen)?;
-    let (mut journal, recovered) = Journal::open(
+    let (mut journal, mut recovered) = Journal::open(
         folder.path(),
         options.policy.clone(),
         consort_local::CAPABILITIES,
         options.accept_loss,
     )?;
+    recovered.renew_snapshot(folder.path());
     let (mut scheduler, mut notes, replayed) = (recovered.scheduler, recovered.notes, recovered.replayed);
     let sources = Sources {
         declared: declared(local.devices.as_deref(), folder.path())?,
@@ -57,7 +61,7 @@ pub fn up(options: &Options, local: Local, host: Arc<dyn Host>) -> Result<(), Fa
     let machine = Machine::settle(folder.path(), found, is_busy, &mut notes)?;
     let clock = Clock::open(folder.path(), scheduler.view().now(), is_busy)?;
     let node = machine.introduce(&mut scheduler, clock, &mut journal, is_busy, &mut notes)?;
-    let first_device = scheduler.view().nodes().nth(node.index()).map_or(0, |node| node.first.0);
+    let first_device = scheduler.view().node_by_id(node).map_or(0, |node| node.first.0);
     let (mailbox, letters) = mailbox();
     let (run_dir, log_dir) = (folder.inside("run")?, folder.inside("logs")?);
     let view = scheduler.view();
@@ -65,6 +69,7 @@ pub fn up(options: &Options, local: Local, host: Arc<dyn Host>) -> Result<(), Fa
     let begun = running.map(|ask| ask.allocation()).collect();
     let waker = mailbox.clone();
     let inventory = Arc::new(machine.inventory);
+    let containers = Arc::new(Containers::new(local.containers));
     let setup = Setup {
         run_dir,
         // Made by the world: whether it is there tells it whether an older version was the last.
@@ -72,6 +77,7 @@ pub fn up(options: &Options, local: Local, host: Arc<dyn Host>) -> Result<(), Fa
         begun,
         log_dir: log_dir.clone(),
         shim: local.shim,
+        containers: containers.clone(),
         inventory: inventory.clone(),
         node,
         first_device,
@@ -92,6 +98,7 @@ pub fn up(options: &Options, local: Local, host: Arc<dyn Host>) -> Result<(), Fa
     world.watch_health(&inventory, local.nvidia_library.clone(), SENSE, known);
     let site = Arc::new(LocalSite {
         log_dir,
+        containers,
         readings: Sensors::start(&inventory, local.nvidia_library),
         inventory,
     });
@@ -116,7 +123,7 @@ fn declared(named: Option<&Path>, folder: &Path) -> Result<Declared, Fault> {
     let path = named.map_or_else(|| folder.join("devices.yaml"), Path::to_path_buf);
     match std::fs::read_to_string(&path) {
         Ok(text) => Declared::parse(&path.display().to_string(), &text)
-            .map_err(|error| Fault::request(error.to_string(), "mend that file")),
+            .map_err(|error| Fault::request(error.to_string(), "fix that file")),
         Err(error) if named.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
             Ok(Declared::default())
         }
@@ -163,7 +170,7 @@ impl Machine {
             return Ok(Machine { inventory: found, missing: vec![], changed: false, path });
         }
         if !is_busy {
-            notes.push("the devices of this machine are not those of last time".into());
+            notes.push("the devices of this machine have changed since the last start".into());
             return Ok(Machine { inventory: found, missing: vec![], changed: true, path });
         }
         let there = identities(&found);
@@ -175,10 +182,10 @@ impl Machine {
         let before = identities(&known);
         let new = there.iter().filter(|device| !before.contains(device)).count();
         if new > 0 {
-            notes.push(format!("{new} new devices are taken in at the first start while nothing runs"));
+            notes.push(format!("{new} new devices are added at the next start while no job runs"));
         }
         if !missing.is_empty() {
-            notes.push(format!("{} devices are no longer there", missing.len()));
+            notes.push(format!("{} devices are missing", missing.len()));
         }
         Ok(Machine { inventory: known, missing, changed: false, path })
     }
@@ -196,7 +203,7 @@ impl Machine {
         let settings = Settings {
             island_link: Some("nvlink".into()),
             node_link: Some("pcie".into()),
-            ..Settings::default()
+            ..Settings::today()
         };
         introduction.settings(settings)?;
         let mut spec = self.inventory.node_spec();
@@ -215,7 +222,7 @@ impl Machine {
         match first {
             // Work that runs is not ended because somebody described the machine anew.
             Some(first) if is_busy && is_other => {
-                notes.push("the machine is described differently; that counts from the first start while nothing runs".into());
+                notes.push("the description of this machine has changed; the change takes effect at the next start while no job runs".into());
                 ill.extend(misfits(&first, &spec));
             }
             Some(_) if is_other || self.changed => {
@@ -271,6 +278,7 @@ fn misfits(said: &NodeSpec, found: &NodeSpec) -> Vec<(u32, Arc<str>)> {
 /// What this machine shows.
 struct LocalSite {
     log_dir: PathBuf,
+    containers: Arc<Containers>,
     inventory: Arc<Inventory>,
     readings: Sensors,
 }
@@ -324,6 +332,10 @@ impl Site for LocalSite {
         log_files(&self.log_dir, job, spec, work, wanted)
     }
 
+    fn image_refusal(&self) -> Option<String> {
+        self.containers.find().err().map(|why| format!("`image` cannot be run: {why}"))
+    }
+
     fn probe(&self) -> Vec<(String, String)> {
         let mut lines = vec![("host".to_owned(), self.inventory.hostname.clone())];
         for kind in self.inventory.kinds() {
@@ -331,6 +343,10 @@ impl Site for LocalSite {
             let vendor = if kind.vendor.is_empty() { String::new() } else { format!(" by {}", kind.vendor) };
             lines.push((kind.name, format!("{count}{vendor}")));
         }
+        lines.push((
+            "containers".to_owned(),
+            self.containers.find().map_or_else(|why| why, |found| found.program.display().to_string()),
+        ));
         lines.extend(self.inventory.notes.iter().map(|note| ("note".to_owned(), note.clone())));
         lines
     }

@@ -11,6 +11,7 @@ use crate::folder::Folder;
 use crate::introduce::Introduction;
 use crate::journal::Journal;
 use crate::mail::mailbox;
+use consort_agent::discover::Declared;
 use consort_sched::Scheduler;
 use consort_slurm::census::{Belief, OnDrain};
 use consort_slurm::cluster::{self, Condition, Found, Reading};
@@ -21,7 +22,7 @@ use consort_slurm::layout::Portion;
 use consort_slurm::topology::Topology;
 use consort_slurm::{CAPABILITIES, Setup, SlurmWorld, Terms};
 use consort_types::*;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,6 +41,8 @@ pub struct Slurm {
     pub shared: Option<PathBuf>,
     /// A topology.conf; what `scontrol` says when absent.
     pub topology: Option<PathBuf>,
+    /// A file that says more of kinds of device than Slurm does: their memory, and what they compute in.
+    pub devices: Option<PathBuf>,
     /// Whether processors can be asked for as devices.
     pub cpus: bool,
     /// What becomes of work on a node that is drained.
@@ -65,8 +68,9 @@ pub fn serve(options: &Options, slurm: &Slurm, host: Arc<dyn Host>) -> Result<()
     let (mut engine, mut notes) = reach::reach(slurm, &folder)?;
     let topology = reach::topology(slurm, &mut *engine, &folder, &mut notes)?;
     reach::partition(slurm, &mut *engine)?;
-    let (mut journal, recovered) =
+    let (mut journal, mut recovered) =
         Journal::open(folder.path(), options.policy.clone(), CAPABILITIES, options.accept_loss)?;
+    recovered.renew_snapshot(folder.path());
     let (mut scheduler, replayed) = (recovered.scheduler, recovered.replayed);
     notes.extend(recovered.notes);
     let view = scheduler.view();
@@ -74,7 +78,12 @@ pub fn serve(options: &Options, slurm: &Slurm, host: Arc<dyn Host>) -> Result<()
     let mark = mark.settle(&folder, engine.about(), is_busy)?;
     let nodes = engine.nodes().map_err(|trouble| unanswered(&trouble))?;
     let topology = as_known(&scheduler, topology, &mut notes);
-    let reading = Reading { partition: slurm.partition.clone(), cpus: slurm.cpus, topology };
+    let reading = Reading {
+        partition: slurm.partition.clone(),
+        cpus: slurm.cpus,
+        topology,
+        kinds: kinds(slurm.devices.as_deref())?,
+    };
     let found = cluster::find(&nodes, &reading);
     notes.extend(cluster::notes(&nodes, &found));
     let clock = Clock::open(folder.path(), scheduler.view().now(), is_busy)?;
@@ -139,8 +148,23 @@ pub(super) fn unanswered(trouble: &Trouble) -> Fault {
     match trouble {
         Trouble::Refused(words) => Fault::new(words, "look at it with `sinfo`, then try again"),
         Trouble::Away(words) | Trouble::Unclear(words) => {
-            Fault::new(words, "start Slurm's daemons, or check how it is reached, then try again")
+            Fault::new(words, "start the daemons of Slurm, or check how it is reached, then try again")
         }
+    }
+}
+
+/// What the file about devices says of their kinds.
+fn kinds(path: Option<&Path>) -> Result<Vec<KindSpec>, Fault> {
+    let Some(path) = path else { return Ok(vec![]) };
+    let text = std::fs::read_to_string(path).map_err(|error| Fault::at(path, &error))?;
+    let declared = Declared::parse(&path.display().to_string(), &text)
+        .map_err(|error| Fault::request(error.to_string(), "mend that file"))?;
+    match declared == (Declared { kinds: declared.kinds.clone(), ..Declared::default() }) {
+        true => Ok(declared.kinds),
+        false => Err(Fault::request(
+            format!("{} says what devices there are, and Slurm says that itself", path.display()),
+            "leave only `kinds` in that file",
+        )),
     }
 }
 
@@ -151,7 +175,7 @@ fn as_known(scheduler: &Scheduler, topology: Topology, notes: &mut Vec<String>) 
         return topology;
     }
     notes.push(
-        "the levels of Slurm's topology are others than when this data directory was made; they are not used until there is a new one"
+        "the levels of Slurm's topology have changed since this data directory was created; they are ignored until there is a new one"
             .into(),
     );
     Topology::apart(view.settings().levels.clone())
@@ -168,9 +192,9 @@ fn introduce(
 ) -> Result<(), Fault> {
     let mut introduction = Introduction::to(scheduler, clock);
     let levels = reading.topology.levels.clone();
-    introduction.settings(Settings { levels, lease: LEASE, ..Settings::default() })?;
+    introduction.settings(Settings { levels, lease: LEASE, ..Settings::today() })?;
     for kind in cluster::kinds(found) {
-        introduction.kind(kind, notes)?;
+        introduction.kind(reading.declared(kind), notes)?;
     }
     introduction.defaults()?;
     for node in found.iter().filter(|node| node.condition != Condition::Down) {
@@ -178,7 +202,7 @@ fn introduce(
         let is_new = match view.node(&node.spec.name) {
             // What ran there when it was given up must be known to have ended: the world joins it then.
             Some(id) if view.fenced_attempts().any(|(_, nodes)| nodes.contains(&id)) => false,
-            Some(id) => view.nodes().nth(id.index()).is_some_and(|known| known.fenced),
+            Some(id) => view.node_by_id(id).is_some_and(|known| known.fenced),
             None => true,
         };
         if is_new {
@@ -205,6 +229,7 @@ fn beliefs(scheduler: &Scheduler, found: &[Found]) -> Vec<(String, Belief)> {
             closed: node.drained && found.iter().any(|found| is_closed(&found)),
             ill: ill.map(Into::into),
             foreign: devices.iter().map(|device| device.foreign).collect(),
+            foreign_host: view.host_foreign(node.id),
         };
         (node.spec.name.clone(), belief)
     };

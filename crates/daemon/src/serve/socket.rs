@@ -57,7 +57,7 @@ fn replace(path: &Path) -> Result<(), Fault> {
         }
         Ok(_) => Err(Fault::new(
             format!("{} is not a socket", path.display()),
-            "check who put it there, then remove it",
+            "check where it comes from, then remove it",
         )),
     }
 }

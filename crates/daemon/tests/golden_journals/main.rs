@@ -4,11 +4,15 @@
 //! work folders, logs. `golden/NAME.jsonl` says what that version knew at the last event: every living job with its
 //! allocations and reasons, every tenant's usage, every node and device, every job that ended. The same must come out
 //! of opening the directory as the daemon does (snapshot and tail) and of replaying the journal from its first event.
+//! `golden/NAME.steps` has two digests for every few events (`steps`), and `golden/hashes` the hash of the state at the last
+//! event for every layout of the state.
 //!
 //! `golden/README.md` says how a directory is added. A fact that differs is a bug in this version, never in the
 //! expectation: there is no way to bless it.
 
 mod compare;
+mod hashes;
+mod steps;
 mod story;
 mod told;
 mod told_reason;
@@ -75,6 +79,8 @@ fn replays_as_it_was(name: &str) {
     let hash = Told::new("state", json!({"layout": LAYOUT, "hash": format!("{replayed_hash:016x}")}));
     let blessing = std::env::var("CONSORT_BLESS").unwrap_or_default();
     if !story.has_expectation() {
+        hashes::judge(name, replayed_hash, &blessing);
+        every_step(name, &story, &blessing);
         assert!(!blessing.is_empty(), "{name} has no expectation yet: write one with CONSORT_BLESS=new");
         assert!(
             recovered.replayed < position,
@@ -95,6 +101,8 @@ fn replays_as_it_was(name: &str) {
         );
     }
     same_layout_same_hash(&expected, &hash, recovered.replayed < position);
+    hashes::judge(name, replayed_hash, &blessing);
+    every_step(name, &story, &blessing);
     let reworded: Vec<Difference> = differences(&expected, &opened);
     if blessing == "words" {
         compare::reword(&mut expected, &opened);
@@ -105,6 +113,35 @@ fn replays_as_it_was(name: &str) {
         "{name} is told in other words; read them, then accept them with CONSORT_BLESS=words:\n{}",
         compare::list(&reworded)
     );
+}
+
+/// The same jobs, allocations and usage after every event, and the same reasons after many, and not only after the last.
+fn every_step(name: &str, story: &Story, blessing: &str) {
+    let now = steps::all(story);
+    let path = story.steps_path();
+    let Ok(text) = fs::read_to_string(&path) else {
+        assert!(!blessing.is_empty(), "{name} has no {name}.steps yet: write one with CONSORT_BLESS=new");
+        return fs::write(&path, steps::write(&now)).expect("a file is written");
+    };
+    let then = steps::read(&text);
+    if let Some(step) = steps::first_difference(&then, &now, |step| step.facts) {
+        panic!(
+            "{name} replays to other jobs, allocations or usage, first after one of {}: this version reads old \
+             journals differently, which is a bug. To see what: replay it to these with the version before",
+            step.events()
+        );
+    }
+    match steps::first_difference(&then, &now, |step| step.reasons) {
+        Some(_) if blessing == "reasons" => {
+            fs::write(&path, steps::write(&now)).expect("a file is written");
+        }
+        Some(step) => panic!(
+            "{name}: why jobs wait is explained differently, first after event {}. If a policy decides better now, \
+             accept it with CONSORT_BLESS=reasons and say so in the commit",
+            step.event
+        ),
+        None => {}
+    }
 }
 
 /// The hash may change, but only together with the layout: else the snapshots of users would be thrown away with a

@@ -71,6 +71,11 @@ impl Story {
         Path::new(GOLDEN).join(format!("{}.jsonl", self.name))
     }
 
+    /// Where the digests of what was known in its course are.
+    pub fn steps_path(&self) -> PathBuf {
+        Path::new(GOLDEN).join(format!("{}.steps", self.name))
+    }
+
     pub fn has_expectation(&self) -> bool {
         self.expectation_path().exists()
     }

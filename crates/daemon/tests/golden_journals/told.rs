@@ -68,7 +68,14 @@ fn tenant(view: &View<'_>, id: TenantId, spec: &TenantSpec) -> Told {
         })
     };
     let accounts: Vec<Value> = view.kinds().map(account).collect();
-    Told::new("tenant", json!({"spec": spec, "accounts": accounts}))
+    let pool = |pool: Pool| {
+        let account = view.pool_account(id, pool);
+        json!({
+            "pool": pool.name(), "ceiling": account.ceiling, "held": account.held,
+            "usage_ms": account.usage_ms.to_string(),
+        })
+    };
+    Told::new("tenant", json!({"spec": spec, "accounts": accounts, "pools": Pool::ALL.map(pool)}))
 }
 
 fn node(view: &View<'_>, node: &consort_sched::NodeView<'_>) -> Told {
@@ -116,7 +123,7 @@ fn ask(view: &View<'_>, ask: &AskView<'_>, now: Time) -> Value {
     };
     let place = |grant: &Grant| {
         let (node, position) = view.locate(grant.device);
-        let name = view.nodes().nth(node.index()).map(|node| node.spec.name.clone());
+        let name = view.node_by_id(node).map(|node| node.spec.name.clone());
         json!({"node": name, "device": position, "share": grant.share, "memory_bytes": grant.memory_bytes})
     };
     json!({

@@ -23,6 +23,12 @@ pub fn facts(ask: AskId, reason: &Reason) -> Value {
             "ceiling",
             json!({"tenant": tenant, "kind": kind, "ceiling": ceiling, "in_use": in_use, "needs": needs}),
         ),
+        Reason::HostCeiling { tenant, pool, ceiling, in_use, needs } => (
+            "host-ceiling",
+            json!({
+                "tenant": tenant, "pool": pool.name(), "ceiling": ceiling, "in_use": in_use, "needs": needs,
+            }),
+        ),
         Reason::Behind { head, name, queue } => {
             ("behind", json!({"head": head.to_string(), "name": name, "queue": queue}))
         }
@@ -48,6 +54,7 @@ pub fn facts(ask: AskId, reason: &Reason) -> Value {
         Reason::Promised(from) => {
             ("promised", json!(from.iter().map(ToString::to_string).collect::<Vec<_>>()))
         }
+        Reason::Deferred { policy, why } => ("deferred", json!({"policy": policy, "words": why})),
         Reason::NotReached => ("not-reached", Value::Null),
     };
     json!({"ask": ask.to_string(), "reason": name, "detail": detail})

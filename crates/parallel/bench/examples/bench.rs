@@ -9,7 +9,7 @@ fn main() {
     let name = words.next().unwrap_or_default();
     let Some(scenario) = SCENARIOS.iter().find(|scenario| scenario.name == name) else {
         let names: Vec<&str> = SCENARIOS.iter().map(|scenario| scenario.name).collect();
-        eprintln!("there is no benchmark {name}; known are {}", names.join(", "));
+        eprintln!("unknown benchmark `{name}`; available: {}", names.join(", "));
         std::process::exit(2);
     };
     let data =

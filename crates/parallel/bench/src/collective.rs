@@ -1,4 +1,4 @@
-//! `collective`: what collectives cost, and the bound of the fabric.
+//! `collective`: cost of collectives, and the bound of the fabric.
 //!
 //! Closed forms beside public cases (`flat-`, `hier-`), the narrowest cut beside sets that somebody tried out
 //! (`bound-`), figures of NCCL's tuner beside those it was published with (`nccl-constants`), and two generated fabrics
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 /// The benchmark.
 pub const SCENARIO: Scenario =
-    Scenario { name: "collective", about: "what collectives cost, and the bound of the fabric", cases, run };
+    Scenario { name: "collective", about: "cost of collectives, and the bound of the fabric", cases, run };
 
 /// One case, read.
 enum Case {

@@ -1,4 +1,4 @@
-//! `compression`: compressed gradients, beside exact vectors.
+//! `compression`: compressed gradients, compared with exact vectors.
 //!
 //! The objective of a row is the largest difference from the vectors, and nothing above rounding will do; a row without
 //! answers has none. Rounds follow each other from the first on, whatever was asked for: errors and directions carry over.
@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// The benchmark.
 pub const SCENARIO: Scenario =
-    Scenario { name: "compression", about: "compressed gradients, beside exact vectors", cases, run };
+    Scenario { name: "compression", about: "compressed gradients, compared with exact vectors", cases, run };
 
 /// What rounding may do.
 const TOLERANCE: f64 = 1e-9;

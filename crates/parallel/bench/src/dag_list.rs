@@ -1,4 +1,4 @@
-//! `dag-list`: HEFT, PEFT and our best on public task graphs, beside the proven optimum.
+//! `dag-list`: HEFT, PEFT and our best on public task graphs, compared with the proven optimum.
 //!
 //! Bars: HEFT and PEFT are the reference's to a part in 1e9; our best is never longer than one device, never more than
 //! 3 % above a proven optimum and 0.3 % on average; 1,000 tasks take 20 ms or less in all, small work 100 ms.
@@ -16,7 +16,7 @@ use std::path::Path;
 /// The benchmark.
 pub const SCENARIO: Scenario = Scenario {
     name: "dag-list",
-    about: "HEFT, PEFT and our best on public task graphs, beside the proven optimum",
+    about: "HEFT, PEFT and our best on public task graphs, compared with the proven optimum",
     cases,
     run,
 };

@@ -1,4 +1,4 @@
-//! `pipe`: PipeDream's optimizer again, exactly and fast, and our own answer beside it.
+//! `pipe`: PipeDream's optimizer, reproduced exactly and fast, and compared with our own planner.
 //!
 //! Known answers are the optimizer's own: `algorithms/pipedream/expected.json` in full, and the table beside
 //! `pipeline-profiles`, which is rounded. Every profile is also cut for machines for which nobody waited for an answer;
@@ -17,7 +17,7 @@ use std::path::Path;
 /// The benchmark.
 pub const SCENARIO: Scenario = Scenario {
     name: "pipe",
-    about: "PipeDream's optimizer again, exactly and fast, and our own answer beside it",
+    about: "PipeDream's optimizer, reproduced exactly and fast, and compared with our own planner",
     cases,
     run,
 };

@@ -1,4 +1,4 @@
-//! `placement`: operators of networks on accelerators, beside the best contiguous split.
+//! `placement`: operators of networks on accelerators, compared with the best contiguous split.
 //!
 //! Every plan is counted again here from the network itself, and so are the splits that the data lists with their
 //! loads: what is compared is counted in the same way. A plan misses its bar when it is worse than the best contiguous
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 /// The benchmark.
 pub const SCENARIO: Scenario = Scenario {
     name: "placement",
-    about: "operators of networks on accelerators, beside the best contiguous split",
+    about: "operators of networks on accelerators, compared with the best contiguous split",
     cases,
     run,
 };

@@ -1,4 +1,4 @@
-//! `ranks`: the order of hosts in a ring, beside exhaustive search.
+//! `ranks`: the order of hosts in a ring, compared with exhaustive search.
 //!
 //! Tables of the data beside the best ring that was found by trying all; random tables of 14 hosts, with ties and
 //! without, beside a search of our own that tries all and gives up only what cannot win; a fat tree of 1,024 hosts, whose
@@ -17,8 +17,12 @@ use serde::Deserialize;
 use std::path::Path;
 
 /// The benchmark.
-pub const SCENARIO: Scenario =
-    Scenario { name: "ranks", about: "the order of hosts in a ring, beside exhaustive search", cases, run };
+pub const SCENARIO: Scenario = Scenario {
+    name: "ranks",
+    about: "the order of hosts in a ring, compared with exhaustive search",
+    cases,
+    run,
+};
 
 const FILE: &str = "algorithms/collectives/ring_order.json";
 /// Random tables, half of them symmetric, half of them with ties.

@@ -1,4 +1,4 @@
-//! `schedules`: pipeline schedules, simulated, beside an exact reference.
+//! `schedules`: pipeline schedules, simulated and compared with an exact reference.
 //!
 //! Four sorts of rows. Those of the data, beside its makespan, bubble and formula. ZB-H2 and ZB-V for the same sizes,
 //! which the data does not have, beside their formulas where these are exact. `unlike`: parts of seeded, unlike times,
@@ -17,7 +17,7 @@ use std::path::Path;
 /// The benchmark.
 pub const SCENARIO: Scenario = Scenario {
     name: "schedules",
-    about: "pipeline schedules, simulated, beside an exact reference",
+    about: "pipeline schedules, simulated and compared with an exact reference",
     cases,
     run,
 };

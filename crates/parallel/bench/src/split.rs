@@ -1,4 +1,4 @@
-//! `split`: a batch over unlike devices, beside the optimum.
+//! `split`: a batch over heterogeneous devices, compared with the optimum.
 //!
 //! The optimum is known exactly, so nothing but the same number will do.
 
@@ -9,8 +9,12 @@ use serde::Deserialize;
 use std::path::Path;
 
 /// The benchmark.
-pub const SCENARIO: Scenario =
-    Scenario { name: "split", about: "a batch over unlike devices, beside the optimum", cases, run };
+pub const SCENARIO: Scenario = Scenario {
+    name: "split",
+    about: "a batch over heterogeneous devices, compared with the optimum",
+    cases,
+    run,
+};
 
 /// One split takes no longer than this.
 const BAR_MS: f64 = 10.0;

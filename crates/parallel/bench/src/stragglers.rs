@@ -1,4 +1,4 @@
-//! `stragglers`: backup workers and local steps, beside exact expectations.
+//! `stragglers`: backup workers and local steps, compared with exact expectations.
 //!
 //! Expectations are closed forms, so only rounding is forgiven; the best number of workers not to wait for, and numbers
 //! of local rounds, are whole and must be the same.
@@ -14,7 +14,7 @@ use std::path::Path;
 /// The benchmark.
 pub const SCENARIO: Scenario = Scenario {
     name: "stragglers",
-    about: "backup workers and local steps, beside exact expectations",
+    about: "backup workers and local steps, compared with exact expectations",
     cases,
     run,
 };
@@ -126,7 +126,7 @@ fn times(dist: &str) -> Result<Times<'static>, String> {
     };
     match (figure("shift"), figure("mean")) {
         (Some(shift), Some(mean)) => Ok(Times::ShiftedExponential { shift, mean }),
-        _ => Err(format!("`{dist}` is a distribution that nobody told us about")),
+        _ => Err(format!("unknown distribution `{dist}`")),
     }
 }
 

@@ -82,7 +82,7 @@ impl Bounds {
         let crossing = bytes * self.slopes[operation as usize];
         match crossing >= self.floor_s {
             true => (crossing, &self.causes[operation as usize]),
-            false => (self.floor_s, "messages in a row until everybody has heard of everybody"),
+            false => (self.floor_s, "rounds until every rank has data from every other"),
         }
     }
 

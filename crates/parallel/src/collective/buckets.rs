@@ -109,7 +109,7 @@ impl fmt::Display for Refusal {
                 write!(f, "{layers} layers are more than {MOST_LAYERS}; join neighbours into one")
             }
             Refusal::Figure(name) => {
-                write!(f, "backward or the gradient of {name} is no number from 0 on; correct the profile")
+                write!(f, "backward or the gradient of {name} must be a number from 0; correct the profile")
             }
         }
     }

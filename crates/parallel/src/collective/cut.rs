@@ -81,14 +81,14 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Refusal::OneRank => {
-                write!(f, "there is only one rank and nothing to exchange; name at least two")
+                write!(f, "a single rank has nothing to exchange; give at least two")
             }
             Refusal::TooLarge(vertices, links, unlike) => write!(
                 f,
                 "a fabric of {vertices} vertices, {links} links and {unlike} ranks that differ takes too long; plan a part of it"
             ),
             Refusal::NoSuchVertex(vertex) => {
-                write!(f, "a link ends at vertex {vertex}, which is not there; correct the link")
+                write!(f, "a link ends at unknown vertex {vertex}; correct the link")
             }
             Refusal::NoSpeed(from, to) => {
                 write!(
@@ -314,7 +314,7 @@ mod tests {
         let said = |wires: Wires| narrowest(&wires).unwrap_err().to_string();
         assert!(said(wires(2, 2, vec![(0, 1, 1.0)])).contains("v0 cannot be reached from v1"));
         assert!(said(wires(3, 3, vec![(0, 1, 1.0), (1, 0, 1.0)])).contains("v2 cannot be reached from v0"));
-        assert!(said(wires(1, 1, vec![])).contains("only one rank"));
+        assert!(said(wires(1, 1, vec![])).contains("a single rank"));
         assert!(said(wires(2, 2, vec![(0, 1, 1.0), (1, 0, 0.0)])).contains("from v1 to v0"));
         assert!(said(wires(2, 2, vec![(0, 1, f64::NAN)])).contains("bandwidth"));
         assert!(said(wires(2, 2, vec![(0, 7, 1.0)])).contains("vertex 7"));

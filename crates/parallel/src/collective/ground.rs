@@ -129,6 +129,6 @@ mod tests {
         alone.hosts.truncate(1);
         alone.hosts[0].devices = 1;
         alone.hosts[0].island = 1;
-        assert!(Ground::of(&alone, None).unwrap_err().to_string().contains("only one rank"));
+        assert!(Ground::of(&alone, None).unwrap_err().to_string().contains("a single rank"));
     }
 }

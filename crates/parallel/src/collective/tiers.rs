@@ -60,7 +60,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Refusal::OneRank => {
-                write!(f, "there is only one rank and nothing to exchange; name at least two")
+                write!(f, "a single rank has nothing to exchange; give at least two")
             }
             Refusal::TooMany(ranks) => write!(f, "{ranks} ranks are more than {MOST_RANKS}; plan for fewer"),
             Refusal::Uneven(ranks, node) => write!(
@@ -68,10 +68,10 @@ impl fmt::Display for Refusal {
                 "{ranks} ranks do not fill hosts of {node}; name a multiple of {node} or another number of ranks in a host"
             ),
             Refusal::Bandwidth(value) => {
-                write!(f, "a bandwidth of {value} bytes per second moves nothing; name one above zero")
+                write!(f, "invalid bandwidth of {value} bytes per second; give one above zero")
             }
             Refusal::Latency(value) => {
-                write!(f, "a latency of {value} seconds is none; name one from 0 to 1000 s")
+                write!(f, "invalid latency of {value} seconds; give one from 0 to 1000 s")
             }
         }
     }

@@ -184,12 +184,12 @@ mod tests {
     #[test]
     fn a_circle_is_named_in_order() {
         let mut work = work(&[&[1.0], &[1.0], &[1.0], &[1.0]], &[(0, 1, 0.0), (1, 2, 0.0), (2, 1, 0.0)]);
-        assert_eq!(said(&work), "the tasks t1, t2, t1 wait for each other; break the circle");
+        assert_eq!(said(&work), "the tasks t1, t2, t1 form a cycle; break it");
         work.edges = vec![edge(3, 3, 0.0)];
-        assert_eq!(said(&work), "the tasks t3, t3 wait for each other; break the circle");
+        assert_eq!(said(&work), "the tasks t3, t3 form a cycle; break it");
         // What only waits for a circle is not in it.
         work.edges = vec![edge(2, 3, 0.0), edge(1, 2, 0.0), edge(2, 1, 0.0)];
-        assert_eq!(said(&work), "the tasks t1, t2, t1 wait for each other; break the circle");
+        assert_eq!(said(&work), "the tasks t1, t2, t1 form a cycle; break it");
     }
 
     #[test]
@@ -205,14 +205,16 @@ mod tests {
         assert!(with(&|w| w.tasks[0].time_s[1] = Some(-1.0)).contains("-1"));
         assert!(with(&|w| w.tasks[0].time_s = vec![None, None]).contains("no device can run the task t0"));
         assert!(with(&|w| w.tasks[1].time_s.truncate(1)).contains("1 times of t1, expected 2"));
-        assert!(with(&|w| w.tasks[1].name = "t0".into()).contains("two tasks are called t0"));
-        assert!(with(&|w| w.devices[1].name = "d0".into()).contains("two devices are called d0"));
+        assert!(with(&|w| w.tasks[1].name = "t0".into()).contains("duplicate task t0"));
+        assert!(with(&|w| w.devices[1].name = "d0".into()).contains("duplicate device d0"));
         assert!(with(&|w| w.edges[0].to = 7).contains("task number 7 of 2"));
         assert!(with(&|w| w.edges[0].bytes = f64::INFINITY).contains("what t0 hands to t1"));
         assert!(with(&|w| w.links[0].clear()).contains("links"));
-        assert!(with(&|w| w.devices.clear()).contains("there is no device"));
+        assert!(with(&|w| w.devices.clear()).contains("missing device"));
         let data = Data { name: "set".into(), bytes: 1.0, cached_on: vec!["moon".into()] };
-        assert!(with(&|w| w.tasks[0].reads.push(data.clone())).contains("set names moon"));
+        assert!(
+            with(&|w| w.tasks[0].reads.push(data.clone())).contains("set names unknown device or host moon")
+        );
         assert!(
             with(&|w| w.links[0][1].as_mut().unwrap().bandwidth = 0.0)
                 .contains("the link from d0 to d1 is 0")

@@ -48,13 +48,13 @@ pub fn read(work: File<'_>, devices: Option<File<'_>>) -> Result<Read, ReadError
 }
 
 fn site_file(text: &str) -> Result<Site, ReadError> {
-    let mut fields = yaml::parse(text, "a list of devices")?.fields_or_meant("a list of devices", &SITE)?;
+    let mut fields = yaml::parse(text, "a list of devices")?.fields("a list of devices", &SITE)?;
     devices::site(&mut fields)
 }
 
 fn ours(text: &str, site: Option<Site>) -> Result<Read, ReadError> {
     let known: Vec<&str> = ["tasks", "data"].iter().chain(&SITE).copied().collect();
-    let mut fields = yaml::parse(text, WHAT)?.fields_or_meant(WHAT, &known)?;
+    let mut fields = yaml::parse(text, WHAT)?.fields(WHAT, &known)?;
     let site = match site {
         None => devices::site(&mut fields)?,
         Some(site) => match SITE.iter().find_map(|name| Some((name, fields.given(name)?))) {
@@ -75,7 +75,7 @@ fn ours(text: &str, site: Option<Site>) -> Result<Read, ReadError> {
 fn body(node: Node, what: &'static str, known: &[&str]) -> Result<Option<Fields>, ReadError> {
     match &node.value {
         yaml::Value::Text(text) if ["", "~", "null"].contains(&&**text) => Ok(None),
-        _ => node.fields_or_meant(what, known).map(Some),
+        _ => node.fields(what, known).map(Some),
     }
 }
 

@@ -148,7 +148,7 @@ pub enum PastMistake {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::Empty { what } => write!(f, "there is no {what}; name at least one"),
+            Refusal::Empty { what } => write!(f, "missing {what}; name at least one"),
             Refusal::TooMany { what, found, most } => {
                 write!(f, "there are {found} {what} and at most {most} are planned; cut the work into parts")
             }
@@ -157,13 +157,13 @@ impl fmt::Display for Refusal {
                 "the plan has {tasks} tasks and a job at most {most} stages; plan a part of it with --want"
             ),
             Refusal::Twice { what, name } => {
-                write!(f, "two {what}s are called {name}; give each a name of its own")
+                write!(f, "duplicate {what} {name}; give each a unique name")
             }
             Refusal::NoSuchTask { index, tasks } => {
                 write!(f, "an edge names task number {index} of {tasks}; count from 0 to the last")
             }
             Refusal::Unknown { what, name, by } => {
-                write!(f, "{by} names {name} and there is no {what} called so; check the name")
+                write!(f, "{by} names unknown {what} {name}; check the name")
             }
             Refusal::Missing { what, found, expected } => {
                 write!(f, "there are {found} {what}, expected {expected}; give one for every device")
@@ -172,7 +172,7 @@ impl fmt::Display for Refusal {
                 write!(f, "{what} is {value}; give a number that is {expected}")
             }
             Refusal::Circle { tasks } => {
-                write!(f, "the tasks {} wait for each other; break the circle", tasks.join(", "))
+                write!(f, "the tasks {} form a cycle; break it", tasks.join(", "))
             }
             Refusal::NowhereToRun { task } => {
                 write!(f, "no device can run the task {task}; give it a time on at least one")
@@ -218,11 +218,11 @@ impl fmt::Display for Refusal {
                 PastMistake::BeganTooEarly(other) => {
                     write!(
                         f,
-                        "{task} is said to have begun although {other} has not ended; say how {other} ended"
+                        "{task} is reported as started, but {other} has not ended; report the end of {other}"
                     )
                 }
                 PastMistake::TimesDoNotFit => {
-                    write!(f, "the times said about {task} do not fit together; check begin, end and now")
+                    write!(f, "the times reported for {task} contradict each other; check begin, end and now")
                 }
                 PastMistake::Twice => write!(f, "{task} is reported twice; report it once"),
             },

@@ -353,9 +353,12 @@ mod tests {
         let said = |began: Vec<Began>| {
             replan(&work, &old, &Past { now_s: 5.0, began }, 0.0, &Ask::default()).unwrap_err().to_string()
         };
-        assert!(said(vec![began("t1", "d0", 1.0, None)]).contains("t1 is said to have begun although t0"));
-        assert!(said(vec![began("t0", "d0", 6.0, None)]).contains("do not fit together"));
-        assert!(said(vec![began("t0", "d0", 0.0, Some(6.0))]).contains("do not fit together"));
+        assert!(
+            said(vec![began("t1", "d0", 1.0, None)])
+                .contains("t1 is reported as started, but t0 has not ended")
+        );
+        assert!(said(vec![began("t0", "d0", 6.0, None)]).contains("contradict each other"));
+        assert!(said(vec![began("t0", "d0", 0.0, Some(6.0))]).contains("contradict each other"));
         assert!(said(vec![began("t0", "d9", 0.0, None)]).contains("d9"));
         let twice = vec![began("t0", "d0", 0.0, Some(1.0)), began("t0", "d0", 0.0, Some(1.0))];
         assert!(said(twice).contains("twice"));

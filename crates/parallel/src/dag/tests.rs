@@ -170,7 +170,7 @@ fn only_what_is_wanted_is_planned_and_parallel_edges_are_one() {
     let answer = plan(&twice, &Ask { want: vec!["t1".into()], ..Ask::default() }).unwrap();
     assert_eq!(answer.objective, 1.0 + 3.0 + 1.0);
     assert!(
-        answer.assumed.iter().any(|sentence| sentence.contains("1 task that nobody wants is left out: t2"))
+        answer.assumed.iter().any(|sentence| sentence.contains("1 task that is not needed is left out: t2"))
     );
     assert!(answer.assumed.iter().any(|sentence| sentence.contains("1 edge beside another")));
     let said = plan(&twice, &Ask { want: vec!["t9".into()], ..Ask::default() }).unwrap_err().to_string();

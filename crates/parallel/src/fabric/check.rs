@@ -61,24 +61,24 @@ pub enum Flaw {
 impl fmt::Display for Flaw {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Flaw::NoHosts => write!(f, "there is no host; name at least one"),
+            Flaw::NoHosts => write!(f, "no hosts; name at least one"),
             Flaw::TooManyHosts(found, most) => write!(f, "there are {found} hosts; plan for at most {most}"),
-            Flaw::NoLevels => write!(f, "there is no level; name at least the one that joins all hosts"),
+            Flaw::NoLevels => write!(f, "no levels; name at least the one that joins all hosts"),
             Flaw::TooManyLevels(found) => {
                 write!(f, "there are {found} levels; name at most {}", limits::LEVELS)
             }
-            Flaw::LevelTwice(name) => write!(f, "level {name} is there twice; give each a name of its own"),
+            Flaw::LevelTwice(name) => write!(f, "duplicate level {name}; give each a unique name"),
             Flaw::NoSuchLevel(name, all) => {
-                write!(f, "there is no level {name}; the levels are {}", all.join(", "))
+                write!(f, "unknown level {name}; available: {}", all.join(", "))
             }
-            Flaw::HostTwice(name) => write!(f, "host {name} is there twice; give each a name of its own"),
-            Flaw::Unknown(name) => write!(f, "there is no host {name}; name one that the topology declares"),
+            Flaw::HostTwice(name) => write!(f, "duplicate host {name}; give each a unique name"),
+            Flaw::Unknown(name) => write!(f, "unknown host {name}; name one that the topology declares"),
             Flaw::Homeless { host, level } => {
                 write!(f, "host {host} has no domain at level {level}; name one for each level but the first")
             }
             Flaw::Torn { domain, level, above: [one, other], above_level } => write!(
                 f,
-                "{level} {domain} is in {above_level} {one} and in {above_level} {other}; give the two parts names of their own"
+                "{level} {domain} is in {above_level} {one} and in {above_level} {other}; give the two parts different names"
             ),
             Flaw::Devices(host, devices) => {
                 write!(f, "host {host} has {devices} devices; give it 1 to {MOST_DEVICES}")

@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 /// Reads a topology file.
 pub fn read(text: &str) -> Result<Fabric, ReadError> {
     let known = ["levels", "node", "island", "hosts", "measured"];
-    let mut fields = yaml::parse(text, "a topology")?.fields_or_meant("a topology", &known)?;
+    let mut fields = yaml::parse(text, "a topology")?.fields("a topology", &known)?;
     let levels = levels(&mut fields)?;
     let node = link(&mut fields, "node", "`node`", NODE, &["bandwidth", "latency"])?.0;
     let (island, size) =
@@ -59,7 +59,7 @@ fn levels(fields: &mut Fields) -> Result<Vec<Level>, ReadError> {
         if let Value::Text(_) = node.value {
             return Ok(Level { name: node.read("levels", value::name)?, link: usual, uplink: None });
         }
-        let mut fields = node.fields_or_meant("a level", &["name", "bandwidth", "latency", "uplink"])?;
+        let mut fields = node.fields("a level", &["name", "bandwidth", "latency", "uplink"])?;
         let name = fields.need("name")?.read("name", value::name)?;
         if at == 0
             && let Some(place) = fields.given("uplink")
@@ -90,7 +90,7 @@ fn link(
     known: &[&str],
 ) -> Result<(Link, Option<u32>), ReadError> {
     let Some(node) = fields.take(name) else { return Ok((usual, None)) };
-    let mut fields = node.fields_or_meant(what, known)?;
+    let mut fields = node.fields(what, known)?;
     let devices = fields.read("devices", |text| value::count(text, 1, MOST_DEVICES))?;
     Ok((speeds(&mut fields, usual)?, devices))
 }
@@ -99,10 +99,10 @@ fn hosts(node: Node, levels: &[Level], island: Option<u32>) -> Result<Vec<Host>,
     let mut hosts = vec![];
     for node in node.list("hosts")? {
         let known = ["name", "names", "count", "from", "devices", "island", "kind", "domains"];
-        let mut fields = node.fields_or_meant("a group of hosts", &known)?;
+        let mut fields = node.fields("a group of hosts", &known)?;
         let names = names(&mut fields)?;
         if hosts.len() + names.len() > MOST_HOSTS {
-            return Err(fields.place.fail("the hosts up to here are more than 131,072, expected fewer"));
+            return Err(fields.place.fail("the hosts up to here are more than 131,072"));
         }
         let size = |text: &str| value::count(text, 1, MOST_DEVICES);
         let devices = fields.read("devices", size)?.unwrap_or(DEVICES);
@@ -155,7 +155,7 @@ fn domains(fields: &mut Fields, levels: &[Level]) -> Result<Vec<Domain>, ReadErr
     let names: Vec<&str> = levels.iter().map(|level| level.name.as_str()).collect();
     let place = fields.place;
     let missing = |place: Place, level: &str| {
-        Err(place.fail(format!("a group of hosts has no domain at level `{level}`, expected one")))
+        Err(place.fail(format!("missing domain at level `{level}` of a group of hosts")))
     };
     let Some(node) = fields.take("domains") else {
         return names.first().map_or(Ok(vec![]), |level| missing(place, level));
@@ -164,13 +164,13 @@ fn domains(fields: &mut Fields, levels: &[Level]) -> Result<Vec<Domain>, ReadErr
     if names.is_empty() {
         return Err(place.fail("`domains` needs a second level: the first joins all hosts and has none"));
     }
-    let mut given = node.fields_or_meant("`domains`", &names)?;
+    let mut given = node.fields("`domains`", &names)?;
     let mut domains = vec![];
     for level in names {
         let Some(node) = given.take(level) else { return missing(place, level) };
         domains.push(match node.value {
             Value::Map(_) => {
-                let mut fields = node.fields_or_meant("a domain", &["name", "every", "from"])?;
+                let mut fields = node.fields("a domain", &["name", "every", "from"])?;
                 let name = fields.need("name")?;
                 let pattern = name.read("name", value::name)?;
                 if !pattern.contains("{}") {
@@ -200,7 +200,7 @@ fn measured(node: Node, fabric: &Fabric) -> Result<Vec<Vec<f64>>, ReadError> {
     };
     let (mut table, mut seen) = (fabric.matrix(), BTreeMap::new());
     for node in node.list("measured")? {
-        let mut fields = node.fields_or_meant("a measured pair", &["between", "from", "to", "bandwidth"])?;
+        let mut fields = node.fields("a measured pair", &["between", "from", "to", "bandwidth"])?;
         let place = fields.place;
         let speed = fields.need("bandwidth")?.read("bandwidth", bandwidth)?;
         let pairs = match fields.take("between") {
@@ -222,7 +222,7 @@ fn measured(node: Node, fabric: &Fabric) -> Result<Vec<Vec<f64>>, ReadError> {
                 return Err(place.fail(format!("a pair of {one} with itself, expected two hosts")));
             }
             if seen.insert((from, to), ()).is_some() {
-                return Err(place.fail(format!("from {one} to {other} is measured twice, expected once")));
+                return Err(place.fail(format!("duplicate measurement from {one} to {other}")));
             }
             table[from][to] = speed;
         }

@@ -113,11 +113,10 @@ pub(super) fn built(
         } else {
             "halved at every level outwards"
         };
-        assumed
-            .push(format!("speeds that nobody gave, {how}: {}; only their order matters", unsaid.join(", ")));
+        assumed.push(format!("unknown speeds, {how}: {}; only their order matters", unsaid.join(", ")));
     }
     if hints.devices.is_none() && hosts.iter().any(|host| host.devices.is_none()) {
-        assumed.push(format!("{DEVICES} devices on each host that does not say"));
+        assumed.push(format!("{DEVICES} devices on each host without a number of devices"));
     }
     let host = |host: Sighted| {
         let devices = hints.devices.or(host.devices).unwrap_or(DEVICES);

@@ -77,7 +77,7 @@ struct Status {
 /// Reads what `kubectl get nodes -o json` prints.
 pub fn labels(text: &str, hints: &Hints) -> Result<Found, ReadError> {
     if text.len() as u64 > limits::YAML_BYTES {
-        return Err(Place::default().fail("is larger than 256 MiB, expected less"));
+        return Err(Place::default().fail("is larger than 256 MiB"));
     }
     let nodes = match serde_json::from_str(text) {
         Ok(Printed::Many { items }) => items,

@@ -92,7 +92,7 @@ impl Wiring {
         let mut at = switch;
         while let Some(above) = self.above.get(at) {
             if !seen.insert(above) {
-                let message = format!("switch {above} is below itself; break the circle");
+                let message = format!("switch {above} is below itself; break the cycle");
                 return Err(Place::default().fail(message));
             }
             if path.len() == limits::LEVELS {
@@ -174,7 +174,7 @@ fn from_lines(text: &str) -> Result<Wiring, ReadError> {
     }
     match wiring.hosts.is_empty() {
         true => Err(Place::default()
-            .fail("there is no line like SwitchName=s1 Nodes=n[1-4]; name a topology.conf, or what scontrol show topology prints")),
+            .fail("no line like SwitchName=s1 Nodes=n[1-4]; give a topology.conf, or the output of scontrol show topology")),
         false => Ok(wiring),
     }
 }
@@ -290,11 +290,11 @@ mod tests {
         assert_eq!(slurm(apart, &some).unwrap().fabric.hosts[0].name, "n2");
         assert!(
             refused("SwitchName=a Switches=b\nSwitchName=b Switches=a\nSwitchName=b Nodes=n1\n")
-                .contains("circle")
+                .contains("break the cycle")
         );
         assert!(
             refused("SwitchName=a Nodes=n1\nSwitchName=b Nodes=n1\nSwitchName=t Switches=a,b")
-                .contains("host n1 is there twice")
+                .contains("duplicate host n1")
         );
         assert!(
             refused("SwitchName=t Switches=a\nSwitchName=u Switches=a\n").contains("below t and below u")
@@ -303,6 +303,6 @@ mod tests {
         assert!(refused("hello").contains("topology.conf"));
         let hints = Hints { speeds: vec![("leaf".into(), 1.0)], ..Hints::default() };
         let said = slurm("SwitchName=a Nodes=n1", &hints).unwrap_err().message;
-        assert_eq!(said, "there is no level leaf; the levels are switch");
+        assert_eq!(said, "unknown level leaf; available: switch");
     }
 }

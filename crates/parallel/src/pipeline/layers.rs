@@ -44,7 +44,7 @@ pub fn read(text: &str) -> Result<Layers, ReadError> {
             [from, to] => {
                 let find = |id: &str| {
                     index.get(id).copied().ok_or_else(|| {
-                        fail(format!("`{id}` is the end of an edge, expected a layer of a line above"))
+                        fail(format!("`{id}` is the end of an edge but no layer above, expected a layer"))
                     })
                 };
                 found.edges.push((find(from)?, find(to)?));
@@ -52,7 +52,7 @@ pub fn read(text: &str) -> Result<Layers, ReadError> {
             [id, name, figures] => {
                 let layer = layer(id, name, figures).map_err(&fail)?;
                 if index.insert(id.to_string(), found.layers.len()).is_some() {
-                    return Err(fail(format!("`{id}` is there twice, expected an id of its own")));
+                    return Err(fail(format!("duplicate id `{id}`")));
                 }
                 found.layers.push(layer);
             }
@@ -69,7 +69,7 @@ pub fn read(text: &str) -> Result<Layers, ReadError> {
 fn layer(id: &str, name: &str, figures: &str) -> Result<Layer, String> {
     let figure = |wanted: &str| -> Result<f64, String> {
         let found = figures.split(", ").find_map(|part| part.strip_prefix(wanted)?.strip_prefix('='));
-        let text = found.ok_or_else(|| format!("`{id}` has no {wanted}, expected one"))?;
+        let text = found.ok_or_else(|| format!("missing {wanted} of `{id}`"))?;
         // Several tensors are listed as `[a; b]`: what is handed on is their sum.
         let numbers = text.trim_matches(['[', ']']).split("; ").map(str::parse::<f64>);
         let sum = numbers.sum::<Result<f64, _>>().map_err(|_| ()).ok().filter(|sum| sum.is_finite());
@@ -107,6 +107,6 @@ mod tests {
         let said = |text: &str| read(text).unwrap_err().to_string();
         assert!(said(&TWO.replace("\tnode1", "\tnode9")).contains("`node9` is the end of an edge"));
         assert!(said(&TWO.replace("1.500", "-1")).contains("forward_compute_time of `node2` is `-1`"));
-        assert!(said(&TWO.replace("node2 --", "node1 --")).contains("there twice"));
+        assert!(said(&TWO.replace("node2 --", "node1 --")).contains("duplicate"));
     }
 }

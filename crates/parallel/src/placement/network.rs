@@ -231,7 +231,7 @@ mod tests {
         assert!(said(|it| it.memory_bytes = f64::NAN).contains("NaN"));
         assert!(said(|it| it.operators[1].processor_s = -2.0).contains("processor time of operator 2 is -2"));
         assert!(said(|it| it.operators[1].accelerator_s = None).contains("operator 2"));
-        assert!(said(|it| it.operators[1].id = 1).contains("twice"));
+        assert!(said(|it| it.operators[1].id = 1).contains("duplicate operator 1"));
         assert!(said(|it| it.operators.clear()).contains("no operators"));
         assert!(said(|it| it.edges[0].cost_s = f64::INFINITY).contains("transfer time"));
         let coloured = |it: &mut Network| {

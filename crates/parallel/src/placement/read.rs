@@ -78,14 +78,11 @@ pub fn read(text: &str) -> Result<Network, ReadError> {
     let mut index = BTreeMap::new();
     for (at, node) in written.nodes.iter().enumerate() {
         if index.insert(node.id, at).is_some() {
-            return Err(ReadError::whole(
-                "",
-                format!("node {} is there twice, expected an id of its own", node.id),
-            ));
+            return Err(ReadError::whole("", format!("duplicate node {}, expected a unique id", node.id)));
         }
     }
     let find = |id: i64, end: &str| {
-        let message = || format!("{end} {id} of an edge is no node, expected the id of one");
+        let message = || format!("unknown {end} {id} of an edge, expected the id of a node");
         index.get(&id).copied().ok_or_else(|| ReadError::whole("", message()))
     };
     let edges = written.edges.iter().map(|edge| {
@@ -140,8 +137,8 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_calmly() {
         let said = |from: &str, to: &str| read(&TWO.replace(from, to)).unwrap_err().to_string();
-        assert!(said("\"destId\": 7", "\"destId\": 8").contains("destId 8 of an edge is no node"));
-        assert!(said("\"id\": 7", "\"id\": 4").contains("node 4 is there twice"));
+        assert!(said("\"destId\": 7", "\"destId\": 8").contains("unknown destId 8 of an edge"));
+        assert!(said("\"id\": 7", "\"id\": 4").contains("duplicate node 4"));
         assert!(said("\"maxFPGAs\": 2", "\"maxFPGAs\": -2").contains("expected"));
         assert!(said("\"edges\"", "\"ends\"").contains("edges"));
         assert!(said("8.0}", "8.0").contains("expected"));

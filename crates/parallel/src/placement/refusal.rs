@@ -83,30 +83,30 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Refusal::NoDevices => {
-                write!(f, "there is no device to place on; give at least one accelerator or processor")
+                write!(f, "no devices to place on; give at least one accelerator or processor")
             }
-            Refusal::NoOperators => write!(f, "there are no operators to place; give at least one"),
+            Refusal::NoOperators => write!(f, "no operators to place; give at least one"),
             Refusal::TooMany { what, most } => {
                 write!(f, "there are more than {most} {what}; plan by layers or leave some out")
             }
             Refusal::Capacity { value } => {
                 write!(f, "the memory of an accelerator is {value}; give bytes, not less than 0")
             }
-            Refusal::Twice { id } => write!(f, "operator {id} is there twice; give each an id of its own"),
+            Refusal::Twice { id } => write!(f, "duplicate operator {id}; give each a unique id"),
             Refusal::Figure { id, what, value } => {
                 write!(f, "the {what} of operator {id} is {value}; give a number that is not negative")
             }
             Refusal::Dangling { edge } => {
-                write!(f, "an end of edge {} is no operator; name operators that are listed", edge + 1)
+                write!(f, "edge {} names an unknown operator; name operators that are listed", edge + 1)
             }
             Refusal::Circle { ids } => {
                 let circle: Vec<i64> = ids.iter().chain(ids.first()).copied().collect();
-                write!(f, "the operators {} wait for each other; break the circle", listed(&circle))
+                write!(f, "the operators {} form a cycle; break it", listed(&circle))
             }
             Refusal::NeedsProcessor { id } => {
                 write!(
                     f,
-                    "operator {id} runs on processors only and there is none; give at least one processor"
+                    "operator {id} runs on processors only, and there are none; give at least one processor"
                 )
             }
             Refusal::FitsNowhere { ids, needs, has } => {

@@ -71,11 +71,14 @@ impl fmt::Display for Refusal {
             Refusal::Table(hosts) => {
                 write!(
                     f,
-                    "a table of {hosts} rows is no table of a ring; give a row and a column for each of two or more hosts"
+                    "a table of {hosts} rows is not a table of speeds; give a row and a column for each of two or more hosts"
                 )
             }
             Refusal::Speed(from, to) => {
-                write!(f, "the speed from host {from} to host {to} is no number; give one, or 0 for no link")
+                write!(
+                    f,
+                    "the speed from host {from} to host {to} is not a number; give one, or 0 for no link"
+                )
             }
             Refusal::DeadEnd(host) => {
                 write!(f, "host {host} cannot be reached or cannot be left; give it links in both directions")
@@ -86,7 +89,7 @@ impl fmt::Display for Refusal {
             Refusal::TooManyRanks(ranks) => {
                 write!(f, "{ranks} ranks are too many to plan; take at most {}", super::layout::MOST_RANKS)
             }
-            Refusal::Nothing(group) => write!(f, "{group} 0 is no size; give at least 1"),
+            Refusal::Nothing(group) => write!(f, "{group} must be at least 1"),
             Refusal::Sizes { group, asked, left, what, would } => {
                 let times = if *asked > *left { "is more than" } else { "does not divide" };
                 write!(f, "{group} {asked} {times} the {what}; choose {group} {}", listed(would))

@@ -21,7 +21,7 @@ const FIELDS: [&str; 11] =
 pub fn read(text: &str) -> Result<Request, ReadError> {
     let known = ["batch", "accumulate", "idle", "tail", "devices", "most-change", "least-gain"];
     let root = yaml::parse(text, "a batch and devices")?;
-    let mut fields = root.fields_or_meant("a split", &known)?;
+    let mut fields = root.fields("a split", &known)?;
     let place = fields.place;
     let batch = fields.take("batch").map_or(Ok(0), |node| node.read("batch", samples))?;
     let accumulate = take(&mut fields, "accumulate", times)?.unwrap_or(1);
@@ -38,7 +38,7 @@ pub fn read(text: &str) -> Result<Request, ReadError> {
         now.extend(devices.iter().map(|_| each));
         found.extend(devices);
         if found.len() > MOST_DEVICES {
-            return Err(place.fail(format!("has more than {MOST_DEVICES} devices, expected fewer")));
+            return Err(place.fail(format!("has more than {MOST_DEVICES} devices")));
         }
     }
     let batches: Option<Vec<u64>> = now.into_iter().collect();
@@ -63,7 +63,7 @@ pub fn device(text: &str) -> Result<Vec<Device>, ReadError> {
         let (key, value) =
             pair.split_once('=').ok_or_else(|| fail("has a part without `=`, expected KEY=VALUE"))?;
         if entries.iter().any(|(known, _)| known.text("key").is_ok_and(|known| known == key.trim())) {
-            return Err(fail(&format!("has {} twice, expected once", value::quoted(key))));
+            return Err(fail(&format!("has duplicate key {}", value::quoted(key))));
         }
         entries.push((scalar(key), scalar(value)));
     }
@@ -72,7 +72,7 @@ pub fn device(text: &str) -> Result<Vec<Device>, ReadError> {
 
 /// One entry: as many devices as its count, and the samples that each has now.
 fn device_of(node: Node) -> Result<(Vec<Device>, Option<u64>), ReadError> {
-    let mut fields = node.fields_or_meant("a device", &FIELDS)?;
+    let mut fields = node.fields("a device", &FIELDS)?;
     let place = fields.place;
     let missing =
         |what: &str, like: &str| place.fail(format!("`{what}` of a device is missing, expected {like}"));
@@ -178,7 +178,7 @@ mod tests {
             ("a100", "`a100` has no times"),
             ("a100:fixed", "has a part without `=`"),
             ("a100:fixed=1ms", "`sample` of a device is missing"),
-            ("a100:sample=1ms,sample=2ms", "has `sample` twice"),
+            ("a100:sample=1ms,sample=2ms", "has duplicate key `sample`"),
             ("a100:sampel=1ms", "did you mean `sample`?"),
             ("a100:sample=fast", "`sample` is `fast`, expected a delay like 5us"),
             ("a100:sample=1ms,memory=40GiB", "`memory` of a device is missing"),

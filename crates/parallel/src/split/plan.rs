@@ -58,7 +58,7 @@ pub struct Even {
 pub fn plan(request: &Request) -> Result<Answer<Plan>, Refusal> {
     check(request)?;
     let lines = lines(request)?;
-    let mut assumed = vec!["the time of a device is its fixed part and so much for every sample".to_string()];
+    let mut assumed = vec!["the time of a device is its fixed part plus its time per sample".to_string()];
     let (free, mut tried) = exact::split(&lines, request.batch).ok_or_else(|| too_large(request, &lines))?;
     let bound = exact::relaxation(&lines, request.batch);
     let spreads: Vec<f64> = request.devices.iter().map(|device| device.spread).collect();

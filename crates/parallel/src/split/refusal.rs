@@ -72,7 +72,7 @@ pub enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::NoDevices => write!(f, "there is no device to split the batch over; name at least one"),
+            Refusal::NoDevices => write!(f, "no devices to split the batch over; name at least one"),
             Refusal::TooManyDevices { devices } => {
                 write!(f, "{devices} devices are more than can be planned for; name at most {MOST_DEVICES}")
             }

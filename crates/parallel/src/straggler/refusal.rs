@@ -50,7 +50,7 @@ pub enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refusal::NoWorkers => write!(f, "there is no worker to watch; name at least one"),
+            Refusal::NoWorkers => write!(f, "no workers; name at least one"),
             Refusal::TooMany { workers, values } => write!(
                 f,
                 "{values} times of {workers} workers are too many; give at most {MOST_VALUES} of {MOST_WORKERS}, \

@@ -67,13 +67,10 @@ fn wide<'a>(names: &[&str], rows: impl Iterator<Item = Cells<'a>>) -> Result<Vec
         let name =
             value::name(name).map_err(|expected| fail(1, value::complaint("worker", name, &expected)))?;
         if workers.iter().any(|worker: &Worker| worker.name == name) {
-            return Err(fail(1, format!("{} is there twice, expected once", value::quoted(&name))));
+            return Err(fail(1, format!("duplicate column {}", value::quoted(&name))));
         }
         if workers.len() == MOST_WORKERS.min(4096) {
-            return Err(fail(
-                1,
-                "has more than 4,096 columns, expected fewer, or a row for each worker".into(),
-            ));
+            return Err(fail(1, "has more than 4,096 columns; use a row for each worker".into()));
         }
         workers.push(Worker { name, ..Worker::default() });
     }
@@ -101,11 +98,11 @@ fn room(line: u64, values: usize) -> Result<(), ReadError> {
 fn long<'a>(names: &[&str], rows: impl Iterator<Item = Cells<'a>>) -> Result<Vec<Worker>, ReadError> {
     if let Some(name) = names.iter().find(|name| !COLUMNS.contains(name)) {
         let message =
-            format!("{} is no column, expected some of {}", value::quoted(name), COLUMNS.join(", "));
+            format!("unknown column {}, expected some of {}", value::quoted(name), COLUMNS.join(", "));
         return Err(fail(1, message));
     }
     if !names.contains(&"own_s") {
-        return Err(fail(1, "there is no column `own_s`, expected one with seconds of own work".into()));
+        return Err(fail(1, "missing column `own_s`, the seconds of own work".into()));
     }
     let mut workers: Vec<Worker> = vec![];
     let mut index = BTreeMap::new();
@@ -189,11 +186,11 @@ mod tests {
             ("a,b\n\n", "has no rows below its first line, expected one for each round"),
             ("worker,own_s\n", "has no rows below its first line, expected one for each worker and round"),
             ("a,b\n1\n", ":2: has 1 cells, expected 2"),
-            ("a,a\n1,1\n", ":1: `a` is there twice"),
+            ("a,a\n1,1\n", ":1: duplicate column `a`"),
             ("a\nx\n", ":2: `a` is `x`, expected a number of seconds"),
             ("a\n-1\n", ":2: `a` is `-1`, expected"),
-            ("worker,own\n", ":1: `own` is no column"),
-            ("worker,round\n", "there is no column `own_s`"),
+            ("worker,own\n", ":1: unknown column `own`"),
+            ("worker,round\n", "missing column `own_s`"),
             ("worker,round,own_s\na,1.5,1\n", ":2: `round` is `1.5`"),
             ("worker,round,own_s\na,900000000,1\n", ":2: `round` is"),
             ("worker,own_s,throttled\na,1,maybe\n", "`throttled` is `maybe`"),

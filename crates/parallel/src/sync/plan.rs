@@ -111,7 +111,7 @@ pub fn plan(situation: &Situation) -> Result<Answer<Plan>, Refusal> {
         objective,
         unit: "s",
         bound: bound(situation, &orders, noise).min(objective),
-        bound_by: "compute with all exchange hidden and nobody waiting".into(),
+        bound_by: "compute time, with all exchange hidden and no waiting".into(),
         assumed: assumed(situation, &plan),
         tried: plan.options.len() as u64,
         plan,
@@ -230,7 +230,9 @@ fn assumed(situation: &Situation, plan: &Plan) -> Vec<String> {
     let mut assumed =
         vec!["all-reduce is the better of a ring and a tree, and nothing else uses the links".to_string()];
     if situation.noise.is_none() {
-        assumed.push("the gradient noise scale is as large as the global batch: nobody measured it".into());
+        assumed.push(
+            "the gradient noise scale is assumed to equal the global batch: it was not measured".into(),
+        );
     }
     let lossy = plan.options.iter().filter(|option| option.guard.error.is_some());
     if lossy.clone().any(|option| !option.guard.measured && option.option.contains('-')) {

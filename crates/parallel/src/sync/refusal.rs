@@ -65,11 +65,7 @@ impl fmt::Display for Refusal {
                  gradients, or none"
             ),
             Refusal::Way { name, known } => {
-                write!(
-                    f,
-                    "nothing is called `{name}` here; the ways that lose something are {}",
-                    known.join(", ")
-                )
+                write!(f, "unknown method `{name}`; lossy methods: {}", known.join(", "))
             }
             Refusal::Times(refusal) => refusal.fmt(f),
         }

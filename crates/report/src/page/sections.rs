@@ -229,12 +229,12 @@ fn waiting(page: &Page<'_>) -> String {
         let (curve, peak) = (&curves[index], page.runs[index].course.waiting().peak());
         format!("{} on average, {} at most", decimal(mean(curve, 0.0, curve.length_s), 1), thousands(peak))
     };
-    let content = levels(page, "waiting", "Waiting for devices", &curves, &marks, &say, &told);
+    let content = levels(page, "waiting", "Pending for devices", &curves, &marks, &say, &told);
     let peak = |index: usize| thousands(page.runs[index].course.waiting().peak());
     let sheet = quarters(page, &curves, ("highest", &peak), &|value| decimal(value, 1));
     let about =
         "How many gangs, tasks and replicas could have run and waited for devices, over the same time.";
-    section("waiting", "Waiting for devices", about, &(content + &folded("Waiting, in numbers", &sheet)))
+    section("waiting", "Pending for devices", about, &(content + &folded("Pending, in numbers", &sheet)))
 }
 
 fn tenants(page: &Page<'_>) -> Option<String> {
@@ -332,7 +332,7 @@ fn who_was_where(page: &Page<'_>) -> String {
         let picture = Picture {
             id: format!("where-{index}"),
             heading: Some(&heading),
-            title: format!("Who was where under {}", run.policy),
+            title: format!("Jobs by device under {}", run.policy),
             description: format!(
                 "One row for each of {}, one bar for each time a job ran there.",
                 counted(page.devices.len() as u64, "device")
@@ -356,12 +356,14 @@ fn left_out(why: TooMany) -> String {
     let why = match why {
         TooMany::Devices(devices) => {
             format!(
-                "this cluster has {} devices and the picture shows up to {MOST_DEVICES}",
+                "this cluster has {} devices, and the chart shows up to {MOST_DEVICES}",
                 thousands(devices)
             )
         }
         TooMany::Jobs => format!("there are more than {MOST_JOBS} jobs"),
-        TooMany::Stays => format!("jobs came and went more than {} times", thousands(MOST_STAYS as u64)),
+        TooMany::Stays => {
+            format!("jobs started and stopped more than {} times", thousands(MOST_STAYS as u64))
+        }
     };
     format!("Left out, because {why}. A smaller run has it; jobs.csv has the times of every job.")
 }

@@ -1,6 +1,5 @@
 use super::*;
 use crate::{Cell, Device, Run, Sheet};
-use consort_sched::policy::place::BestFit;
 use consort_sched::stock;
 use consort_sim::course::Course;
 use consort_sim::run::{Outcome, Setup, run_with_course};
@@ -34,8 +33,7 @@ fn workload(jobs: i64, name: &str) -> Workload {
 }
 
 fn play(cluster: &Cluster, workload: &Workload) -> (Outcome, Course) {
-    let stock = stock::ALL.iter().find(|stock| stock.name == "fifo").unwrap();
-    let setup = Setup::new(cluster, workload, stock.policy_with(Box::new(BestFit)));
+    let setup = Setup::new(cluster, workload, stock::find("fifo/best-fit").unwrap().policy());
     run_with_course(setup, &mut |_| {}).unwrap()
 }
 
@@ -121,7 +119,7 @@ fn what_is_left_out_says_why() {
         html.contains("Left out, because there are more than 200 jobs.") && !html.contains("id=\"where-0\"")
     );
     let html = page("plain", 3, 17, 1);
-    assert!(html.contains("Left out, because this cluster has 68 devices and the picture shows up to 64."));
+    assert!(html.contains("Left out, because this cluster has 68 devices, and the chart shows up to 64."));
 }
 
 #[test]

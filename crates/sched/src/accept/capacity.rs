@@ -3,13 +3,12 @@
 use super::{Verdict, refuse};
 use crate::class::{Class, ClassRole, ClassShape};
 use crate::draft::Draft;
-use crate::explain::{host_words, memory_words};
 use crate::free::Free;
 use crate::lines::Lines;
 use crate::policy::place::Consolidated;
 use crate::scheduler::Scheduler;
 use crate::state::State;
-use crate::state::cluster::{Cluster, Health, Level, Pool};
+use crate::state::cluster::{Cluster, Health, Level, Node};
 use crate::state::ledger::Ledger;
 use consort_types::*;
 
@@ -61,12 +60,14 @@ impl Scheduler {
     fn role_fits_below_ceilings(&self, role: &ClassRole, tenant: TenantId) -> bool {
         role.shapes.iter().any(|shape| {
             let share = u64::from(role.count.min) * u64::from(shape.devices) * u64::from(shape.share);
-            let mut kinds = shape.kinds(&self.state.cluster);
-            kinds.any(|kind| {
+            let is_open = |kind: KindId, needs: u64| {
                 let ceiling = self.state.ledger.account(tenant, kind).ceiling;
-                ceiling.is_none_or(|ceiling| share <= ceiling)
-                    && self.most_of_kind(shape, kind) >= role.count.min
-            })
+                needs == 0 || ceiling.is_none_or(|ceiling| needs <= ceiling)
+            };
+            let mut hosts = shape.asked_of_pools(&self.state.cluster, role.count.min);
+            let mut kinds = shape.kinds(&self.state.cluster);
+            hosts.all(|(kind, asked)| is_open(kind, asked))
+                && kinds.any(|kind| is_open(kind, share) && self.most_of_kind(shape, kind) >= role.count.min)
         })
     }
 
@@ -85,14 +86,15 @@ impl Scheduler {
         {
             let formats =
                 |formats: &[Precision]| formats.iter().map(Precision::to_string).collect::<Vec<_>>();
-            let known = shape.kinds(cluster).map(|kind| match Precision::of_kind(kind_name(kind)) {
-                [] => format!("it is not known what {} computes in", kind_name(kind)),
-                known => format!("{} computes in {}", kind_name(kind), formats(known).join(", ")),
-            });
+            let known =
+                shape.kinds(cluster).map(|kind| match cluster.kinds[kind.index()].spec.computes_in() {
+                    [] => format!("the number formats of {} are unknown", kind_name(kind)),
+                    known => format!("{} supports {}", kind_name(kind), formats(known).join(", ")),
+                });
             let known: Vec<String> = known.collect();
             let subject = format!("{who} asks for {} on {wanted}", formats(&shape.precisions).join(" or "));
             let remedy =
-                if known.is_empty() { "no kind of device is known yet".into() } else { known.join("; ") };
+                if known.is_empty() { "no kinds of device are known yet".into() } else { known.join("; ") };
             return refuse(Rule::NeverFits, subject, remedy);
         }
         if shape.kinds(cluster).all(|kind| !shape.suits(cluster, kind)) {
@@ -104,7 +106,7 @@ impl Scheduler {
                 subject,
                 match largest {
                     Some(kind) => format!("{} has {}", kind_name(kind), memory_words(cluster.memory(kind))),
-                    None => "no kind of device is known yet".into(),
+                    None => "no kinds of device are known yet".into(),
                 },
             );
         }
@@ -120,15 +122,15 @@ impl Scheduler {
         };
         let beside = match spec.host.is_none() {
             true => String::new(),
-            false => format!(" with {} each", host_words(&spec.host)),
+            false => format!(" with {} each", spec.host),
         };
         let subject = format!(
-            "{who} asks for a gang of {asked} on {wanted}{each}{beside}{within}{nodes}, this cluster could hold {most}"
+            "{who} asks for a gang of {asked} on {wanted}{each}{beside}{within}{nodes}, but the cluster can hold at most {most}"
         );
         let remedy = match most {
-            0 if cluster.nodes.is_empty() => "add nodes first".into(),
-            0 if !shape.host.is_none() => format!("nothing of the sort fits; {}", largest_host(cluster)),
-            0 => format!("nothing of the sort fits; {}", self.inventory()),
+            0 if !cluster.nodes.iter().any(Node::is_there) => "add nodes first".into(),
+            0 if !shape.host.is_none() => largest_host(cluster),
+            0 => self.inventory(),
             most => format!("ask for {most} or fewer"),
         };
         refuse(Rule::NeverFits, subject, remedy)
@@ -139,7 +141,7 @@ impl Scheduler {
             let (&size, _) = kind.sizes.iter().rev().find(|&(_, &nodes)| nodes > 0)?;
             Some(format!("up to {size} {} on a node", kind.spec.name))
         });
-        format!("there are {}", kinds.collect::<Vec<_>>().join(", "))
+        format!("the cluster has {}", kinds.collect::<Vec<_>>().join(", "))
     }
 
     fn fits_together(&self, class: &Class) -> bool {
@@ -161,7 +163,7 @@ impl Scheduler {
     fn fits_empty(&self, class: &Class, ledger: Ledger, tenant: Option<TenantId>) -> bool {
         let state = State { cluster: emptied(&self.state.cluster), ledger, ..State::default() };
         let (mut free, mut lines) = (Free::of(&state.cluster), Lines::default());
-        let mut draft = Draft::new(&state, &mut free, &mut lines, self.capabilities, state.now, None);
+        let mut draft = Draft::new(&state, &mut free, &mut lines, self.capabilities, ("", state.now), None);
         let counts: Vec<u32> = class.roles.iter().map(|role| role.count.min).collect();
         draft.room_for(&Consolidated, class, &counts, tenant).is_some()
     }
@@ -172,7 +174,7 @@ fn largest_host(cluster: &Cluster) -> String {
     let hosts = || cluster.nodes.iter().map(|node| node.spec.host);
     let cpu_milli = hosts().map(|host| host.cpu_milli).max().unwrap_or(0);
     let memory_bytes = hosts().map(|host| host.memory_bytes).max().unwrap_or(0);
-    format!("nodes have up to {}", host_words(&Host { cpu_milli, memory_bytes }))
+    format!("nodes have up to {}", Host { cpu_milli, memory_bytes })
 }
 
 /// How many members of a shape fit on how many of the nodes that would do, whatever their health.
@@ -198,6 +200,9 @@ fn sizes(cluster: &Cluster, shape: &ClassShape, kind: KindId) -> Vec<(u32, u32)>
 
 /// How many members a host could take, if it accounts for anything they want.
 fn hosted(has: &Host, need: &Host) -> Option<u32> {
+    if need.is_none() {
+        return None;
+    }
     let wanted = Pool::ALL.into_iter().filter(|pool| pool.of(need) > 0 && pool.of(has) > 0);
     let members = wanted.map(|pool| pool.of(has) / pool.of(need)).min()?;
     Some(u32::try_from(members).unwrap_or(u32::MAX))
@@ -208,8 +213,9 @@ fn emptied(cluster: &Cluster) -> Cluster {
     let mut empty = cluster.clone();
     for device in &mut empty.devices {
         (device.held, device.held_memory, device.foreign, device.ill) = (0, 0, 0, None);
+        device.foreign_amount = 0;
     }
-    for node in &mut empty.nodes {
+    for node in empty.nodes.iter_mut().filter(|node| node.is_there()) {
         (node.health, node.drained) = (Health::Up, false);
     }
     empty
@@ -221,7 +227,7 @@ fn most_within(cluster: &Cluster, shape: &ClassShape, kind: KindId) -> u32 {
     let mut in_domain = vec![0; cluster.domains.len()];
     let mut in_island = 0;
     for (index, node) in cluster.nodes.iter().enumerate() {
-        if !cluster.has_features(NodeId(index as u32), &shape.features) {
+        if !node.is_there() || !cluster.has_features(NodeId(index as u32), &shape.features) {
             continue;
         }
         let groups = node.spec.devices.iter().filter(|group| group.kind == *name);

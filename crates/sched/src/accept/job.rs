@@ -3,7 +3,7 @@
 use super::{NAME, Verdict, features, host, refuse, span, text};
 use crate::class::Class;
 use crate::scheduler::Scheduler;
-use crate::state::cluster::{Level, Pool};
+use crate::state::cluster::Level;
 use consort_types::*;
 
 const STAGES: usize = 256;
@@ -33,7 +33,7 @@ impl Scheduler {
             return refuse(
                 Rule::OutOfRange,
                 format!("{who} has {asks} tasks"),
-                format!("split it: {MEMBERS} are the limit"),
+                format!("split it: the limit is {MEMBERS}"),
             );
         }
         if self.state.jobs.asks() + asks > LIVING {
@@ -41,7 +41,7 @@ impl Scheduler {
             return refuse(
                 Rule::OutOfRange,
                 subject,
-                format!("wait until some have ended: {LIVING} are the limit"),
+                format!("wait until some have ended: the limit is {LIVING}"),
             );
         }
         for (index, stage) in spec.stages.iter().enumerate() {
@@ -59,9 +59,9 @@ impl Scheduler {
             let remedy = if names.is_empty() {
                 "declare a tenant first".into()
             } else {
-                format!("known tenants are {}", names.join(", "))
+                format!("known tenants: {}", names.join(", "))
             };
-            return refuse(Rule::UnknownName, format!("{who}: there is no tenant {}", spec.tenant), remedy);
+            return refuse(Rule::UnknownName, format!("{who}: unknown tenant {}", spec.tenant), remedy);
         };
         let Some(queue) = self.state.queues.find(&spec.queue) else {
             let names: Vec<&str> =
@@ -69,14 +69,14 @@ impl Scheduler {
             let remedy = if names.is_empty() {
                 "declare a queue first".into()
             } else {
-                format!("known queues are {}", names.join(", "))
+                format!("known queues: {}", names.join(", "))
             };
-            return refuse(Rule::UnknownName, format!("{who}: there is no queue {}", spec.queue), remedy);
+            return refuse(Rule::UnknownName, format!("{who}: unknown queue {}", spec.queue), remedy);
         };
         let queue = self.state.queues.get(queue);
         if !queue.tenants.is_empty() && !queue.tenants.contains(&spec.tenant) {
             let subject = format!("{who}: tenant {} may not use queue {}", spec.tenant, queue.name);
-            return refuse(Rule::NotAllowed, subject, format!("it is for {}", queue.tenants.join(", ")));
+            return refuse(Rule::NotAllowed, subject, format!("allowed: {}", queue.tenants.join(", ")));
         }
         Ok(())
     }
@@ -90,7 +90,7 @@ impl Scheduler {
         if (deadline - self.state.now) > Span::CENTURY || (self.state.now - deadline) > Span::CENTURY {
             return refuse(
                 Rule::OutOfRange,
-                format!("the deadline {deadline} is absurd"),
+                format!("the deadline {deadline} is out of range"),
                 "use one within 100 years",
             );
         }
@@ -104,8 +104,8 @@ impl Scheduler {
         }
         for (index, dependency) in spec.after.iter().enumerate() {
             if !(JobId(1)..self.state.jobs.next_id()).contains(&dependency.job) {
-                let subject = format!("{who} waits for job {}, which was never submitted", dependency.job);
-                return refuse(Rule::NotThere, subject, "submit that one first");
+                let subject = format!("{who} waits for unknown job {}", dependency.job);
+                return refuse(Rule::NotThere, subject, "submit that job first");
             }
             if spec.after[..index].iter().any(|other| other.job == dependency.job) {
                 return refuse(
@@ -214,16 +214,16 @@ impl Scheduler {
                     self.state.cluster.settings.levels.iter().map(|level| level.name.as_str()).collect();
                 names.push("node");
                 names.extend((self.capabilities.grain == Grain::Device).then_some("island"));
-                let subject = format!("{who} wants to be within one {level}, which is no level or link here");
-                return refuse(Rule::UnknownName, subject, format!("levels are {}", names.join(", ")));
+                let subject = format!("{who}: unknown level or link {level} in `within` or `prefer`");
+                return refuse(Rule::UnknownName, subject, format!("known: {}", names.join(", ")));
             }
             let level = |name: &Option<String>| name.as_ref().and_then(|name| self.state.cluster.level(name));
             if let (Some(within), Some(prefer)) = (&shape.within, &shape.prefer)
                 && level(&shape.prefer) <= level(&shape.within)
             {
                 let subject =
-                    format!("{who} insists on one {within} and prefers one {prefer}, which is no closer");
-                return refuse(Rule::Malformed, subject, "prefer something closer, or leave it out");
+                    format!("{who} prefers one {prefer}, which is not tighter than the required {within}");
+                return refuse(Rule::Malformed, subject, "prefer a tighter level, or leave it out");
             }
             features(who, &shape.features)?;
             if let Some(name) = shape.features.iter().find(|name| !self.is_feature(name)) {
@@ -240,7 +240,7 @@ impl Scheduler {
                 return refuse(
                     Rule::NeverFits,
                     format!(
-                        "{who} wants to be within one {level}, but the cluster manager picks the devices of a node itself"
+                        "{who} must be within one {level}, but the cluster manager chooses the devices of a node itself"
                     ),
                     "ask for node or a wider level",
                 );
@@ -255,16 +255,17 @@ impl Scheduler {
         let is_bare = *shape
             == Shape { devices: 0, host: shape.host, features: shape.features.clone(), ..Shape::any() };
         if shape.devices == 0 && !is_bare {
-            let subject = format!("{who} asks for no device, but says of what kind or how close together");
-            return refuse(Rule::Malformed, subject, "leave that out, or ask for devices");
+            let subject =
+                format!("{who} asks for no devices, but names a kind, share, memory or level for them");
+            return refuse(Rule::Malformed, subject, "leave those out, or ask for devices");
         }
         for (pool, name) in Pool::ALL.into_iter().zip(["processors", "memory"]) {
             let mut nodes = self.state.cluster.nodes.iter();
             let is_asked = pool.of(&shape.host) > 0 && !self.capabilities.counts_hosts;
             if is_asked && !nodes.any(|node| node.pool(pool).is_some()) {
                 let subject =
-                    format!("{who} asks for {name} of the host, of which no node says how much it has");
-                return refuse(Rule::NeverFits, subject, "leave it out: it is not shared out here");
+                    format!("{who} asks for {name} of the host, but no node reports how much it has");
+                return refuse(Rule::NeverFits, subject, "leave it out: it is not accounted for here");
             }
         }
         Ok(())
@@ -279,71 +280,8 @@ impl Scheduler {
         let mut known: Vec<&str> = known.map(String::as_str).collect();
         known.sort_unstable();
         match &known[..] {
-            [] => "no node has a feature: leave it out".into(),
-            known => format!("known features are {}", known.join(", ")),
+            [] => "no node has features: leave it out".into(),
+            known => format!("known features: {}", known.join(", ")),
         }
-    }
-
-    fn accept_ceiling(&self, spec: &JobSpec, stage: &StageSpec, who: &str) -> Verdict {
-        let tenant = self.state.ledger.find(&spec.tenant).expect("just seen");
-        if self.state.ledger.tenant(tenant).spec.quotas.is_empty() {
-            return Ok(());
-        }
-        let needs = |role: &Role, shape: &Shape| {
-            u64::from(role.count.min) * u64::from(shape.devices) * u64::from(shape.share)
-        };
-        for (index, role) in stage.roles.iter().enumerate() {
-            // What the other roles take of a kind because they accept no other.
-            let others = |kind: &str| -> u64 {
-                let others = stage.roles.iter().enumerate().filter(|&(other, _)| other != index);
-                let bound = others.filter(
-                    |(_, role)| matches!(&role.shapes[..], [shape] if shape.kind.as_deref() == Some(kind)),
-                );
-                bound.map(|(_, role)| needs(role, &role.shapes[0])).sum()
-            };
-            let room = |shape: &Shape| {
-                // Any kind: some may have no ceiling; the plan decides.
-                let kind = self.state.cluster.kind_meant(shape.kind.as_ref()?)?;
-                let ceiling = self.state.ledger.account(tenant, kind).ceiling?;
-                let room = ceiling.saturating_sub(others(shape.kind.as_ref()?));
-                (needs(role, shape) > room).then_some((ceiling, room))
-            };
-            let Some(closed) = role.shapes.iter().map(room).collect::<Option<Vec<_>>>() else { continue };
-            let (shape, (ceiling, room)) = (&role.shapes[0], closed[0]);
-            let kind = shape.kind.as_deref().unwrap_or("devices");
-            let shown = |thousandths: u64| thousandths as f64 / f64::from(WHOLE);
-            let beside = match ceiling - room {
-                0 => String::new(),
-                others => format!(" beside {} in other roles", shown(others)),
-            };
-            let subject = format!(
-                "{who} asks for {} {kind}{beside}, tenant {} may use {}",
-                shown(needs(role, shape)),
-                spec.tenant,
-                shown(ceiling)
-            );
-            let each = u64::from(shape.devices) * u64::from(shape.share);
-            let remedy = match room / each {
-                0 => "have the ceiling raised".into(),
-                fits => format!("ask for {} or fewer, or have the ceiling raised", shown(fits * each)),
-            };
-            return refuse(Rule::AboveCeiling, subject, remedy);
-        }
-        // Each role by itself may be below the ceiling, or have room on a kind that is closed to this tenant.
-        let is_plain = |role: &Role| role.shapes.len() == 1 && role.shapes[0].kind.is_some();
-        if stage.roles.len() == 1 && stage.roles.iter().all(is_plain) {
-            return Ok(());
-        }
-        let class = Class::compile(&stage.roles, &self.state.cluster).expect("every name was looked at");
-        if !self.fits_below_ceilings(&class, tenant) {
-            let subject =
-                format!("{who} asks for more than tenant {} may use of what this cluster has", spec.tenant);
-            return refuse(
-                Rule::AboveCeiling,
-                subject,
-                "ask for fewer members or other kinds, or have the ceiling raised",
-            );
-        }
-        Ok(())
     }
 }

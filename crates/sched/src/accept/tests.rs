@@ -18,8 +18,8 @@ fn kind(name: &str, memory_bytes: u64) -> KindSpec {
     KindSpec { memory_bytes, ..KindSpec::named(name) }
 }
 
-fn tenant(name: &str, quotas: &[(&str, u32, Option<u32>)]) -> TenantSpec {
-    let quota = |&(kind, guarantee, ceiling): &(&str, u32, Option<u32>)| Quota {
+fn tenant(name: &str, quotas: &[(&str, u32, Option<u64>)]) -> TenantSpec {
+    let quota = |&(kind, guarantee, ceiling): &(&str, u32, Option<u64>)| Quota {
         kind: kind.into(),
         guarantee,
         ceiling,
@@ -119,9 +119,9 @@ fn names_are_printable_and_not_too_long() {
     yes(&s, named("x".repeat(256)));
     let hidden = changed(|spec| spec.name = "a\u{200b}".into());
     let subject = "the name of the job \"a\\u{200b}\" contains control or invisible characters";
-    no(&s, hidden, Rule::Malformed, subject, "use printable ones");
+    no(&s, hidden, Rule::Malformed, subject, "use printable characters");
     let subject = "the name of the job \"a\\nb\" contains control or invisible characters";
-    no(&s, named("a\nb".into()), Rule::Malformed, subject, "use printable ones");
+    no(&s, named("a\nb".into()), Rule::Malformed, subject, "use printable characters");
     for (input, what) in [
         (Input::SetKind(kind("\0", 0)), "the name of a device kind"),
         (Input::SetTenant(tenant("\0", &[])), "the name of a tenant"),
@@ -135,11 +135,11 @@ fn names_are_printable_and_not_too_long() {
         (changed(|spec| spec.stages[0].roles[0].name = "\0".into()), "the name of a role"),
     ] {
         let subject = format!("{what} \"\\0\" contains control or invisible characters");
-        no(&s, input, Rule::Malformed, &subject, "use printable ones");
+        no(&s, input, Rule::Malformed, &subject, "use printable characters");
     }
     let empty = Scheduler::new(stock::standard().policy(), Capabilities::default());
     let subject = "the name of a topology level \"\\0\" contains control or invisible characters";
-    no(&empty, Input::Configure(levels(&["\0"])), Rule::Malformed, subject, "use printable ones");
+    no(&empty, Input::Configure(levels(&["\0"])), Rule::Malformed, subject, "use printable characters");
 }
 
 #[test]
@@ -167,6 +167,13 @@ fn the_topology_is_set_once_and_makes_sense() {
     let margin = |margin| Input::Configure(Settings { margin, ..Settings::default() });
     no(&s, lease(Span(-1)), Rule::OutOfRange, "the lease is -1ns", "use 0s to 100 years");
     no(&s, margin(Span(i64::MAX)), Rule::OutOfRange, "the margin is 106751d 23h", "use 0s to 100 years");
+    let constants =
+        |constants| Input::Configure(Settings { constants: Some(constants), ..Settings::default() });
+    let tick = |usage_tick| constants(Constants { usage_tick, ..Constants::FIRST });
+    let backoff = |longest_backoff| constants(Constants { longest_backoff, ..Constants::FIRST });
+    no(&s, tick(Span::ZERO), Rule::OutOfRange, "a tick of usage is 0s", "use 1s to 1 day");
+    no(&s, backoff(Span(-1)), Rule::OutOfRange, "the longest backoff is -1ns", "use 0s to 100 years");
+    yes(&s, tick(Span::seconds(3600)));
     yes(&s, lease(Span::ZERO));
     yes(&s, margin(Span::CENTURY));
 }
@@ -185,25 +192,29 @@ fn kinds_keep_what_nodes_rely_on() {
 #[test]
 fn quotas_name_known_kinds_once_and_do_not_contradict_themselves() {
     let s = house();
-    let set = |quotas: &[(&str, u32, Option<u32>)]| Input::SetTenant(tenant("blue", quotas));
+    let set = |quotas: &[(&str, u32, Option<u64>)]| Input::SetTenant(tenant("blue", quotas));
     let who = "tenant blue, quota for";
-    let there = "known kinds are a, b";
-    no(&s, set(&[("x", 1, None)]), Rule::UnknownName, &format!("{who} x: there is no such kind"), there);
+    let there = "known kinds: a, b";
+    no(&s, set(&[("x", 1, None)]), Rule::UnknownName, &format!("{who} x: unknown kind"), there);
     let twice = set(&[("a", 1, None), ("b", 1, None), ("a", 2, None)]);
     no(&s, twice, Rule::Malformed, &format!("{who} a is given twice"), "give one quota for each kind");
     let subject = format!("{who} a: the guarantee is above the ceiling");
     let remedy = "raise the ceiling or lower the guarantee";
     no(&s, set(&[("a", 3, Some(2))]), Rule::Malformed, &subject, remedy);
     yes(&s, set(&[("a", 2, Some(2)), ("b", u32::MAX, None)]));
+    yes(&s, set(&[("cpus", 0, Some(64)), ("mem", 0, Some(1 << 50))]));
+    let subject = format!("{who} cpus: processors and memory of hosts cannot be guaranteed");
+    let remedy = "give a ceiling alone, or guarantee devices";
+    no(&s, set(&[("cpus", 1, Some(64))]), Rule::Malformed, &subject, remedy);
     let empty = Scheduler::new(stock::standard().policy(), Capabilities::default());
-    let subject = format!("{who} a: there is no such kind");
+    let subject = format!("{who} a: unknown kind");
     no(&empty, set(&[("a", 1, None)]), Rule::UnknownName, &subject, "declare a kind first");
 }
 
 #[test]
 fn queues_and_owners_are_known() {
     let s = house();
-    let subject = "queue q is for tenant green, who is not known";
+    let subject = "queue q names unknown tenant green";
     no(
         &s,
         Input::SetQueue(queue("q", &["red", "green"])),
@@ -213,19 +224,19 @@ fn queues_and_owners_are_known() {
     );
     let owned =
         |tenant: &str, queue: &str| changed(|spec| (spec.tenant, spec.queue) = (tenant.into(), queue.into()));
-    let remedy = "known tenants are default, red";
-    no(&s, owned("green", "default"), Rule::UnknownName, "job j: there is no tenant green", remedy);
-    let remedy = "known queues are default, vip";
-    no(&s, owned("red", "slow"), Rule::UnknownName, "job j: there is no queue slow", remedy);
+    let remedy = "known tenants: default, red";
+    no(&s, owned("green", "default"), Rule::UnknownName, "job j: unknown tenant green", remedy);
+    let remedy = "known queues: default, vip";
+    no(&s, owned("red", "slow"), Rule::UnknownName, "job j: unknown queue slow", remedy);
     let subject = "job j: tenant default may not use queue vip";
-    no(&s, owned("default", "vip"), Rule::NotAllowed, subject, "it is for red");
+    no(&s, owned("default", "vip"), Rule::NotAllowed, subject, "allowed: red");
     yes(&s, owned("red", "vip"));
     let empty = Scheduler::new(stock::standard().policy(), Capabilities::default());
-    let subject = "job j: there is no tenant default";
+    let subject = "job j: unknown tenant default";
     no(&empty, submit(gang(1)), Rule::UnknownName, subject, "declare a tenant first");
     let mut empty = empty;
     say(&mut empty, Input::SetTenant(tenant("default", &[])));
-    let subject = "job j: there is no queue default";
+    let subject = "job j: unknown queue default";
     no(&empty, submit(gang(1)), Rule::UnknownName, subject, "declare a queue first");
 }
 
@@ -251,7 +262,7 @@ fn times_are_neither_negative_nor_absurd() {
     }
     let due = |deadline| changed(|spec| spec.deadline = Some(deadline));
     for bad in [Time(i64::MIN), Time::NEVER, Time((NOW + Span::CENTURY).0 + 1)] {
-        let subject = format!("the deadline {bad} is absurd");
+        let subject = format!("the deadline {bad} is out of range");
         no(&s, due(bad), Rule::OutOfRange, &subject, "use one within 100 years");
     }
     for good in [Time(-5), NOW + Span::CENTURY, NOW + Span(-Span::CENTURY.0)] {
@@ -268,8 +279,8 @@ fn dependencies_are_there_and_named_once() {
         changed(|spec| spec.after = after.collect())
     };
     yes(&s, on(&[0]));
-    let subject = "job j waits for job 2, which was never submitted";
-    no(&s, on(&[1]), Rule::NotThere, subject, "submit that one first");
+    let subject = "job j waits for unknown job 2";
+    no(&s, on(&[1]), Rule::NotThere, subject, "submit that job first");
     no(&s, on(&[0, 0]), Rule::Malformed, "job j waits for job 1 twice", "name it once");
     let many = vec![0; 1025];
     no(&s, on(&many), Rule::OutOfRange, "job j waits for 1025 jobs", "wait for at most 1024");
@@ -287,7 +298,7 @@ fn stages_are_a_small_graph() {
     no(&s, form(Form::Bag { tasks: 0 }), Rule::OutOfRange, "job j has no tasks", "use at least one");
     no(&s, form(Form::Service { replicas: 0 }), Rule::OutOfRange, "job j has no tasks", "use at least one");
     let subject = "job j has 1000001 tasks";
-    let remedy = "split it: 1000000 are the limit";
+    let remedy = "split it: the limit is 1000000";
     no(&s, form(Form::Bag { tasks: 1_000_001 }), Rule::OutOfRange, subject, remedy);
     yes(&s, form(Form::Bag { tasks: 1_000_000 }));
     let chain = |first: Form, after: Vec<u16>| {
@@ -366,10 +377,10 @@ fn kinds_and_levels_are_known() {
     let s = house();
     yes(&s, shaped(1, Shape::of("A"))); // kinds have no case
     let subject = "job j asks for unknown kind x";
-    no(&s, shaped(1, Shape::of("x")), Rule::UnknownName, subject, "known kinds are a, b");
+    no(&s, shaped(1, Shape::of("x")), Rule::UnknownName, subject, "known kinds: a, b");
     let within = |level: &str| shaped(1, Shape { within: Some(level.into()), ..Shape::of("a") });
-    let subject = "job j wants to be within one pod, which is no level or link here";
-    no(&s, within("pod"), Rule::UnknownName, subject, "levels are rack, node, island");
+    let subject = "job j: unknown level or link pod in `within` or `prefer`";
+    no(&s, within("pod"), Rule::UnknownName, subject, "known: rack, node, island");
     for level in ["rack", "node", "island"] {
         yes(&s, within(level));
     }
@@ -381,12 +392,12 @@ fn nothing_closer_than_a_node_is_promised_where_somebody_else_picks_its_devices(
     s.capabilities.grain = Grain::Node;
     let within = |level: &str| shaped(1, Shape { within: Some(level.into()), ..Shape::of("a") });
     let subject =
-        "job j wants to be within one island, but the cluster manager picks the devices of a node itself";
+        "job j must be within one island, but the cluster manager chooses the devices of a node itself";
     no(&s, within("island"), Rule::NeverFits, subject, "ask for node or a wider level");
     yes(&s, within("node"));
     yes(&s, within("rack"));
-    let subject = "job j wants to be within one pod, which is no level or link here";
-    no(&s, within("pod"), Rule::UnknownName, subject, "levels are rack, node");
+    let subject = "job j: unknown level or link pod in `within` or `prefer`";
+    no(&s, within("pod"), Rule::UnknownName, subject, "known: rack, node");
 }
 
 fn with(features: &[&str]) -> Shape {
@@ -407,7 +418,7 @@ fn features_of_nodes_are_short_in_order_and_printable() {
     let long = "x".repeat(65);
     no(&s, featured("n", &[&long]), Rule::OutOfRange, "the name of a feature has 65 bytes", "use 1 to 64");
     let subject = r#"the name of a feature "a\0" contains control or invisible characters"#;
-    no(&s, featured("n", &["a\0"]), Rule::Malformed, subject, "use printable ones");
+    no(&s, featured("n", &["a\0"]), Rule::Malformed, subject, "use printable characters");
     let many: Vec<String> = (0..257).map(|number| format!("{number:03}")).collect();
     let many: Vec<&str> = many.iter().map(String::as_str).collect();
     no(&s, featured("n", &many), Rule::OutOfRange, "node n names 257 features", "use at most 256");
@@ -418,17 +429,17 @@ fn features_of_nodes_are_short_in_order_and_printable() {
 fn a_job_insists_only_on_features_that_a_node_has() {
     let mut s = house();
     let subject = "job j asks for feature ib, which no node has";
-    no(&s, shaped(1, with(&["ib"])), Rule::UnknownName, subject, "no node has a feature: leave it out");
+    no(&s, shaped(1, with(&["ib"])), Rule::UnknownName, subject, "no node has features: leave it out");
     say(&mut s, featured("n3", &["ib", "nvme"]));
     say(&mut s, featured("n4", &["ib"]));
     let subject = "job j asks for feature ia, which no node has";
-    no(&s, shaped(1, with(&["ia"])), Rule::UnknownName, subject, "known features are ib, nvme");
+    no(&s, shaped(1, with(&["ia"])), Rule::UnknownName, subject, "known features: ib, nvme");
     let subject = "job j names features twice or out of order";
     no(&s, shaped(1, with(&["nvme", "ib"])), Rule::Malformed, subject, "name each once, in order");
     for (most, features, text) in [(4, &["ib"][..], "ib"), (2, &["ib", "nvme"], "ib and nvme")] {
         yes(&s, shaped(most, with(features)));
         let subject = format!(
-            "job j asks for a gang of {} on a on nodes with {text}, this cluster could hold {most}",
+            "job j asks for a gang of {} on a on nodes with {text}, but the cluster can hold at most {most}",
             most + 1
         );
         let remedy = format!("ask for {most} or fewer");
@@ -436,7 +447,8 @@ fn a_job_insists_only_on_features_that_a_node_has() {
     }
     let near = Shape { within: Some("rack".into()), ..with(&["ib"]) };
     yes(&s, shaped(4, near.clone()));
-    let subject = "job j asks for a gang of 5 on a within rack on nodes with ib, this cluster could hold 4";
+    let subject =
+        "job j asks for a gang of 5 on a within rack on nodes with ib, but the cluster can hold at most 4";
     no(&s, shaped(5, near), Rule::NeverFits, subject, "ask for 4 or fewer");
 }
 
@@ -451,7 +463,7 @@ fn a_node_that_joins_again_may_have_other_features() {
     say(&mut s, featured("n3", &["nvme"]));
     assert!(s.indexes_are_true());
     let subject = "job j asks for feature ib, which no node has";
-    no(&s, shaped(2, with(&["ib"])), Rule::UnknownName, subject, "known features are nvme");
+    no(&s, shaped(2, with(&["ib"])), Rule::UnknownName, subject, "known features: nvme");
     assert!(s.plan(NOW).moves.is_empty(), "the one that waits has nowhere to go");
     let told = s.explain(NOW, JobId(1)).expect("it lives").asks[0].1.to_string();
     assert_eq!(told, "needs 2 a with ib, 0 free");
@@ -474,13 +486,14 @@ fn what_never_fits_is_refused_with_what_would() {
         (9, Shape::any(), "on any kind", 8),
     ] {
         yes(&s, shaped(most, shape.clone()));
-        let subject = format!("job j asks for a gang of {count} {text}, this cluster could hold {most}");
+        let subject =
+            format!("job j asks for a gang of {count} {text}, but the cluster can hold at most {most}");
         no(&s, shaped(count, shape), Rule::NeverFits, &subject, &format!("ask for {most} or fewer"));
     }
     let wide = Shape { devices: 5, ..Shape::of("a") };
     let subject =
-        "job j asks for a gang of 1 on a with 5 devices each on one node, this cluster could hold 0";
-    let remedy = "nothing of the sort fits; there are up to 4 a on a node, up to 2 b on a node";
+        "job j asks for a gang of 1 on a with 5 devices each on one node, but the cluster can hold at most 0";
+    let remedy = "the cluster has up to 4 a on a node, up to 2 b on a node";
     no(&s, shaped(1, wide), Rule::NeverFits, subject, remedy);
     let greedy = Shape { memory_bytes: 81, ..Shape::of("a") };
     let subject = "job j asks for 81 bytes of memory on each a";
@@ -500,7 +513,7 @@ fn an_empty_cluster_says_so_and_a_gang_of_one_is_a_gang() {
     say(&mut s, Input::SetKind(kind("a", 80)));
     say(&mut s, Input::SetTenant(tenant("default", &[])));
     say(&mut s, Input::SetQueue(queue("default", &[])));
-    let subject = "job j asks for a gang of 1 on a, this cluster could hold 0";
+    let subject = "job j asks for a gang of 1 on a, but the cluster can hold at most 0";
     no(&s, submit(gang(1)), Rule::NeverFits, subject, "add nodes first");
     say(&mut s, Input::NodeJoined(NodeSpec { domains: vec![], ..node("n", vec![group("a", 1)]) }));
     yes(&s, submit(gang(1)));
@@ -513,7 +526,7 @@ fn what_fitted_once_is_looked_at_again_when_the_cluster_changes() {
     yes(&s, submit(gang(8)));
     say(&mut s, Input::NodeFenced(NodeId(0)));
     say(&mut s, Input::NodeJoined(node("n0", vec![group("a", 1)])));
-    let subject = "job j asks for a gang of 8 on a, this cluster could hold 5";
+    let subject = "job j asks for a gang of 8 on a, but the cluster can hold at most 5";
     no(&s, submit(gang(8)), Rule::NeverFits, subject, "ask for 5 or fewer");
 }
 
@@ -532,17 +545,17 @@ fn ceilings_are_kept_at_the_door() {
         spec.tenant = "red".into();
         count(spec, 4);
     });
-    let subject = "job j asks for 4 a, tenant red may use 3";
-    let remedy = "ask for 3 or fewer, or have the ceiling raised";
+    let subject = "job j asks for 4 a, but the ceiling of tenant red is 3";
+    let remedy = "ask for 3 or fewer, or raise the ceiling";
     no(&s, four, Rule::AboveCeiling, subject, remedy);
     // Two members of two devices are four; the second shape would do, were there enough of it.
     let pairs = red(|spec| {
         spec.stages[0].roles[0].count = Count::exactly(2);
         spec.stages[0].roles[0].shapes = vec![Shape { devices: 2, ..Shape::of("a") }];
     });
-    no(&s, pairs, Rule::AboveCeiling, subject, "ask for 2 or fewer, or have the ceiling raised");
-    let subject = "job j asks for more than tenant red may use of what this cluster has";
-    let remedy = "ask for fewer members or other kinds, or have the ceiling raised";
+    no(&s, pairs, Rule::AboveCeiling, subject, "ask for 2 or fewer, or raise the ceiling");
+    let subject = "job j asks for more than the ceilings of tenant red allow on this cluster";
+    let remedy = "ask for fewer members or other kinds, or raise the ceiling";
     let either = red(|spec| {
         spec.stages[0].roles[0].count = Count::exactly(4);
         spec.stages[0].roles[0].shapes = vec![Shape::of("a"), Shape::of("b")];
@@ -559,8 +572,8 @@ fn ceilings_are_kept_at_the_door() {
         let role = Role { count: Count::exactly(2), ..spec.stages[0].roles[0].clone() };
         spec.stages[0].roles = vec![role.clone(), role];
     });
-    let beside = "job j asks for 2 a beside 2 in other roles, tenant red may use 3";
-    no(&s, together, Rule::AboveCeiling, beside, "ask for 1 or fewer, or have the ceiling raised");
+    let beside = "job j asks for 2 a beside 2 in other roles, but the ceiling of tenant red is 3";
+    no(&s, together, Rule::AboveCeiling, beside, "ask for 1 or fewer, or raise the ceiling");
     yes(&s, submit(gang(8)));
     // What the tenant holds now does not matter: it may give it back.
     let mut s = s;
@@ -577,7 +590,7 @@ fn ceilings_are_kept_at_the_door() {
 fn nodes_present_themselves_properly_and_once() {
     let mut s = house();
     let join = |name: &str, devices| Input::NodeJoined(node(name, devices));
-    let subject = "node n0 is already here";
+    let subject = "node n0 has already joined";
     no(&s, join("n0", vec![group("a", 4)]), Rule::Stale, subject, "fence it before it joins again");
     say(&mut s, Input::NodeSilent(NodeId(0)));
     no(&s, join("n0", vec![group("a", 4)]), Rule::Stale, subject, "fence it before it joins again");
@@ -587,7 +600,7 @@ fn nodes_present_themselves_properly_and_once() {
     let subject = "node n9 names 0 domains, the topology has 1 levels";
     no(&s, bare, Rule::Malformed, subject, "name one domain for each of: rack");
     let subject = "node n9 has devices of unknown kind x";
-    no(&s, join("n9", vec![group("x", 1)]), Rule::UnknownName, subject, "known kinds are a, b");
+    no(&s, join("n9", vec![group("x", 1)]), Rule::UnknownName, subject, "known kinds: a, b");
     let subject = "node n9 has 65537 devices";
     let crowd = vec![group("a", 65_536), group("b", 1)];
     no(&s, join("n9", crowd), Rule::OutOfRange, subject, "at most 65536 fit in a node");
@@ -609,12 +622,12 @@ fn news_of_nodes_fits_their_state() {
         Input::NodeSilent(nobody),
         Input::NodeReturned(nobody),
         Input::NodeFenced(nobody),
-        Input::ForeignUse { node: nobody, shares: vec![] },
+        Input::ForeignUse { node: nobody, shares: vec![], host: Host::NONE },
     ] {
-        no(&s, input, Rule::NotThere, "there is no node 3", remedy);
+        no(&s, input, Rule::NotThere, "unknown node 3", remedy);
     }
-    let done = "nothing is left to do";
-    let again = "nothing is left to do; a fenced node joins again";
+    let done = "no action is needed";
+    let again = "no action is needed; a fenced node joins again";
     no(&s, Input::Undrain(known), Rule::Stale, "node n0 is not drained", done);
     say(&mut s, Input::Drain(known));
     no(&s, Input::Drain(known), Rule::Stale, "node n0 is already drained", done);
@@ -625,7 +638,7 @@ fn news_of_nodes_fits_their_state() {
     say(&mut s, Input::NodeFenced(known));
     no(&s, Input::NodeFenced(known), Rule::Stale, "node n0 is not up or suspect", again);
     no(&s, Input::NodeReturned(known), Rule::Stale, "node n0 is not suspect", again);
-    let foreign = |shares| Input::ForeignUse { node: NodeId(1), shares };
+    let foreign = |shares| Input::ForeignUse { node: NodeId(1), shares, host: Host::NONE };
     let remedy = "report 4 numbers from 0 to 1000";
     let subject = "foreign use of node n1 was reported for";
     no(&s, foreign(vec![0; 3]), Rule::Malformed, &format!("{subject} 3 devices"), remedy);
@@ -637,7 +650,7 @@ fn news_of_nodes_fits_their_state() {
 fn news_of_allocations_is_fenced_by_the_attempt() {
     let mut s = house();
     let id = starting(&mut s);
-    let ignored = "news about it is ignored";
+    let ignored = "reports about it are ignored";
     let ended = |allocation| Input::over(allocation, Outcome::Succeeded);
     let refused = |allocation| Input::StartRefused { allocation, why: "no".into() };
     let all = |id| [Input::Started(id), ended(id), refused(id)];
@@ -652,7 +665,7 @@ fn news_of_allocations_is_fenced_by_the_attempt() {
         }
     }
     all(id).into_iter().for_each(|input| yes(&s, input));
-    let subject = "the world's reason has 4097 bytes";
+    let subject = "the reason has 4097 bytes";
     let long = Input::StartRefused { allocation: id, why: "x".repeat(4097) };
     no(&s, long, Rule::OutOfRange, subject, "use 1 to 4096");
     say(&mut s, Input::Started(id));
@@ -681,8 +694,8 @@ fn the_world_has_no_news_of_what_it_was_never_told() {
     let promised = starting(&mut s);
     let promised = AllocationId { ask: AskId::whole(JobId(2)), ..promised };
     let ended = Input::over(promised, Outcome::Stopped);
-    let subject = format!("allocation {promised} is not in the world");
-    no(&s, ended, Rule::Stale, &subject, "news about it is ignored");
+    let subject = format!("allocation {promised} is not started");
+    no(&s, ended, Rule::Stale, &subject, "reports about it are ignored");
 }
 
 #[test]
@@ -690,16 +703,16 @@ fn jobs_are_cancelled_paused_and_resumed_in_the_right_state() {
     let mut s = house();
     let id = starting(&mut s);
     let job = id.ask.job;
-    let list = "look at the list of jobs";
+    let list = "check the job id";
     for input in [Input::Cancel(JobId(9)), Input::Pause(JobId(9)), Input::Resume(JobId(9))] {
-        no(&s, input, Rule::NotThere, "there is no job 9", list);
+        no(&s, input, Rule::NotThere, "unknown job 9", list);
     }
     no(&s, Input::Resume(job), Rule::Stale, "job 1 is not paused", "pause it first");
     say(&mut s, Input::Pause(job));
     no(&s, Input::Pause(job), Rule::Stale, "job 1 is already paused", "resume it first");
     say(&mut s, Input::Resume(job));
     say(&mut s, Input::Cancel(job));
-    let done = "nothing is left to do";
+    let done = "no action is needed";
     no(&s, Input::Cancel(job), Rule::Stale, "job 1 is already ending", done);
     let again = "submit it again when it has ended";
     no(&s, Input::Pause(job), Rule::WrongState, "job 1 is ending", again);

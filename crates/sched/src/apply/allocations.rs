@@ -3,23 +3,19 @@
 //! A device moves between three conditions: held by an allocation, promised by one allocation to another, free.
 //! It becomes free only when its release has been observed or its node has been fenced.
 
+use super::accounts::by_device;
 use super::memory::Larger;
 use crate::scheduler::Scheduler;
 use crate::state::jobs::*;
 use consort_types::*;
 use std::sync::Arc;
 
-/// No wait between two attempts grows beyond this.
-const LONGEST_BACKOFF: Span = Span::seconds(3600);
-/// First wait after the world refused a start.
-const REFUSED_BACKOFF: Span = Span::seconds(5);
-
 impl Scheduler {
     pub(super) fn phase(&self, id: AllocationId) -> Option<Phase> {
         self.state.jobs.allocation(id).map(|allocation| allocation.phase)
     }
 
-    fn ask_mut(&mut self, id: AskId) -> &mut Ask {
+    pub(super) fn ask_mut(&mut self, id: AskId) -> &mut Ask {
         self.state.jobs.get_mut(id.job).and_then(|job| job.ask_mut(id)).expect("accept and check saw it")
     }
 
@@ -34,10 +30,9 @@ impl Scheduler {
         let mut owed = vec![];
         for grant in &by_device(&placement.grants) {
             let taken = self.hold_now(grant, after, &mut owed);
-            let kind = self.state.cluster.device(grant.device).kind;
-            let account = self.state.ledger.account_mut(tenant, kind);
-            account.committed += u64::from(grant.share);
-            account.hold(self.state.now, u64::from(taken));
+            let (kind, amount) = self.state.cluster.amount(grant);
+            self.state.ledger.account_mut(tenant, kind).committed += amount;
+            self.hold(tenant, &taken);
         }
         for &giver in after {
             let ask = self.ask_mut(giver.ask);
@@ -56,8 +51,8 @@ impl Scheduler {
         }
     }
 
-    /// Takes what is free of a grant now and notes who owes the rest. Returns the thousandths taken.
-    fn hold_now(&mut self, grant: &Grant, after: &[AllocationId], owed: &mut Vec<Owed>) -> u16 {
+    /// Takes what is free of a grant now and notes who owes the rest. Returns what was taken.
+    fn hold_now(&mut self, grant: &Grant, after: &[AllocationId], owed: &mut Vec<Owed>) -> Grant {
         let (free, free_memory) = self.state.cluster.unheld(grant.device);
         let share = (free.max(0) as u16).min(grant.share);
         let memory_bytes = (free_memory.max(0) as u64).min(grant.memory_bytes);
@@ -86,11 +81,11 @@ impl Scheduler {
             }
         }
         assert!(missing.share == 0 && missing.memory_bytes == 0, "check lets through only what can be paid");
-        now.share
+        now
     }
 
     /// It holds everything: the world may bring it up.
-    fn begin(&mut self, id: AllocationId) {
+    pub(super) fn begin(&mut self, id: AllocationId) {
         let now = self.state.now;
         let allocation = self.ask_mut(id.ask).allocation_mut().expect("it is granted");
         (allocation.phase, allocation.held_since) = (Phase::Starting, now);
@@ -153,8 +148,8 @@ impl Scheduler {
         let grants = allocation.placement.grants.clone();
         self.holders.note(id.ask);
         for grant in grants {
-            let kind = self.state.cluster.device(grant.device).kind;
-            self.state.ledger.account_mut(tenant, kind).leaving += u64::from(grant.share);
+            let (kind, amount) = self.state.cluster.amount(&grant);
+            self.state.ledger.account_mut(tenant, kind).leaving += amount;
         }
         self.changed.push(id);
     }
@@ -184,10 +179,11 @@ impl Scheduler {
             return self.after_release(id.ask, then, false);
         }
         let now = self.state.now;
+        let &Constants { refused_backoff: refused, longest_backoff: longest, .. } = self.state.constants();
         let ask = self.ask_mut(id.ask);
         ask.refusals += 1;
         ask.last = Last::Refused(why.into());
-        let again_at = now + doubled(REFUSED_BACKOFF, ask.refusals);
+        let again_at = now + doubled(refused, ask.refusals, longest);
         self.tell(id, Happened::StartRefused { why: why.into(), again_at });
         self.again(id.ask, again_at);
     }
@@ -269,16 +265,17 @@ impl Scheduler {
     /// An attempt broke by itself; or a replica ended, which it never should.
     fn failed(&mut self, id: AskId, outcome: Outcome, words: Option<Arc<str>>, ran: Span) {
         let (now, is_service) = (self.state.now, self.is_service(id));
+        let longest = self.state.constants().longest_backoff;
         let spec = self.state.jobs.get(id.job).expect("it is granted").spec.clone();
         let ask = self.ask_mut(id);
-        if is_service && ran >= LONGEST_BACKOFF {
+        if is_service && ran >= longest {
             ask.failures = 0; // it has been well for long enough
         }
         ask.failures += 1;
         ask.last = Last::Ended { outcome, words: words.clone() };
         let is_cancelled = matches!(outcome, Outcome::Failed { cause: Cause::Cancelled, .. });
         let is_last = (ask.failures > spec.retries || is_cancelled) && !is_service;
-        let again_at = now + doubled(spec.backoff, ask.failures);
+        let again_at = now + doubled(spec.backoff, ask.failures, longest);
         ask.restarts += u32::from(!is_last);
         let attempt = AllocationId { ask: id, attempt: ask.attempt };
         let again = (!is_last).then_some(again_at);
@@ -327,18 +324,6 @@ impl Scheduler {
         }
     }
 
-    fn serve(&mut self, id: AskId, allocation: &Allocation, since: Time) {
-        let ran = self.state.now - since;
-        let thousandths: i128 = allocation.placement.grants.iter().map(|grant| i128::from(grant.share)).sum();
-        let job = self.state.jobs.get(id.job).expect("it is granted");
-        let most = self.state.classes.get(job.stages[usize::from(id.stage)].class).members();
-        let members: u32 = allocation.placement.fills.iter().map(|fill| fill.count).sum();
-        let ask = self.ask_mut(id);
-        ask.served = ask.served + ran;
-        ask.worked = ask.worked + ran.scaled(members, most);
-        ask.attained += thousandths * i128::from(ran.0);
-    }
-
     /// The fenced node's part of an allocation is gone; if that was all of it, so is the allocation.
     pub(super) fn lose_grants_on(&mut self, id: AllocationId, node: NodeId) {
         let cluster = &self.state.cluster;
@@ -350,105 +335,14 @@ impl Scheduler {
         }
         self.give_back(id, &allocation, &lost, &[]);
         if let Phase::Releasing { ran_since: Some(since), .. } = allocation.phase {
-            let thousandths: i128 = lost.iter().map(|grant| i128::from(grant.share)).sum();
-            let ran = self.state.now - since;
-            self.ask_mut(id.ask).attained += thousandths * i128::from(ran.0);
+            self.attain(id.ask, &lost, self.state.now - since);
         }
         self.ask_mut(id.ask).allocation_mut().expect("it is granted").placement.grants = left;
     }
-
-    /// Returns grants of an allocation: pays what was promised from them, settles the account, frees the rest.
-    /// `owed` are parts it never held.
-    fn give_back(&mut self, id: AllocationId, allocation: &Allocation, grants: &[Grant], owed: &[Owed]) {
-        let tenant = self.state.jobs.get(id.ask.job).expect("it is granted").tenant;
-        let is_leaving = matches!(allocation.phase, Phase::Releasing { .. });
-        for grant in grants {
-            let kind = self.state.cluster.device(grant.device).kind;
-            let account = self.state.ledger.account_mut(tenant, kind);
-            account.committed -= u64::from(grant.share);
-            account.leaving -= if is_leaving { u64::from(grant.share) } else { 0 };
-        }
-        for held in in_hand(grants, owed) {
-            self.state.cluster.release(&held);
-            let kind = self.state.cluster.device(held.device).kind;
-            self.state.ledger.account_mut(tenant, kind).release(self.state.now, u64::from(held.share));
-            self.charge(tenant, &held, allocation.held_since);
-        }
-        for &beneficiary in &allocation.pledges {
-            self.pay(id, beneficiary, grants);
-        }
-        for grant in grants {
-            self.sync_device(grant.device);
-        }
-    }
-
-    /// Settles the use of a part of a device up to now.
-    fn charge(&mut self, tenant: TenantId, held: &Grant, since: Time) {
-        let kind = self.state.cluster.device(held.device).kind;
-        let span = (self.state.now - since).0.max(0) as u128;
-        let account = self.state.ledger.account_mut(tenant, kind);
-        account.usage_device_ms += (span * u128::from(held.share) / 1_000_000_000) as u64;
-    }
-
-    /// Passes on what was promised, if whoever it was promised to still waits for it.
-    fn pay(&mut self, giver: AllocationId, to: AllocationId, grants: &[Grant]) {
-        if self.phase(to) != Some(Phase::Planned) {
-            return;
-        }
-        let tenant = self.state.jobs.get(to.ask.job).expect("it is planned").tenant;
-        let now = self.state.now;
-        let allocation = self.ask_mut(to.ask).allocation_mut().expect("it is planned");
-        // What it has so far was kept from everybody else since then, so it is used, though not all is there yet.
-        let since = std::mem::replace(&mut allocation.held_since, now);
-        let so_far = in_hand(&allocation.placement.grants, &allocation.owed);
-        let is_paid =
-            |part: &Owed| part.by == giver && grants.iter().any(|grant| grant.device == part.grant.device);
-        let (paid, owed): (Vec<Owed>, Vec<Owed>) =
-            std::mem::take(&mut allocation.owed).into_iter().partition(is_paid);
-        let complete = owed.is_empty();
-        allocation.owed = owed;
-        for held in so_far {
-            self.charge(tenant, &held, since);
-        }
-        for part in paid {
-            self.state.cluster.hold(&part.grant);
-            let kind = self.state.cluster.device(part.grant.device).kind;
-            self.state.ledger.account_mut(tenant, kind).hold(now, u64::from(part.grant.share));
-        }
-        if complete {
-            self.begin(to);
-        }
-    }
 }
 
-/// Grants of one ask, device by device: two of its roles may have a share of the same one.
-fn by_device(grants: &[Grant]) -> Vec<Grant> {
-    let mut devices = grants.to_vec();
-    devices.sort_unstable_by_key(|grant| grant.device);
-    devices.dedup_by(|next, sum| {
-        let is_same = next.device == sum.device;
-        if is_same {
-            (sum.share, sum.memory_bytes) = (sum.share + next.share, sum.memory_bytes + next.memory_bytes);
-        }
-        is_same
-    });
-    devices
-}
-
-/// What is in the hands of an allocation: its grants, device by device, less what others still owe it.
-fn in_hand(grants: &[Grant], owed: &[Owed]) -> Vec<Grant> {
-    let mut held = by_device(grants);
-    for part in owed {
-        let place = held.binary_search_by_key(&part.grant.device, |grant| grant.device);
-        let grant = &mut held[place.expect("it is owed a part of what it was granted")];
-        grant.share -= part.grant.share;
-        grant.memory_bytes -= part.grant.memory_bytes;
-    }
-    held
-}
-
-/// `base`, doubled for each time after the first.
-fn doubled(base: Span, times: u32) -> Span {
+/// `base`, doubled for each time after the first, up to the longest.
+fn doubled(base: Span, times: u32, longest: Span) -> Span {
     let factor = 1i64 << (times.saturating_sub(1)).min(40);
-    base.times(factor).min(LONGEST_BACKOFF.max(base))
+    base.times(factor).min(longest.max(base))
 }

@@ -2,7 +2,7 @@
 
 use super::memory::larger;
 use crate::scheduler::{Ended, Scheduler};
-use crate::state::jobs::{Ask, AskState, Ending, Job, Last, Stage, Then, Why};
+use crate::state::jobs::{Ask, AskState, Ending, HostUse, Job, Last, Stage, Then, Why};
 use consort_types::*;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -74,6 +74,7 @@ impl Scheduler {
             after,
             dependents,
             story: Story::default(),
+            hosts: HostUse::default(),
         });
         match hopeless {
             Some(why) => self.end_job(id, why),
@@ -240,6 +241,7 @@ impl Scheduler {
             restarts: job.asks.iter().map(|ask| ask.restarts).sum(),
             preemptions: job.asks.iter().map(|ask| ask.preemptions).sum(),
             attempts: job.asks.iter().map(|ask| ask.attempt).sum(),
+            hosts: job.hosts,
             story: job.story,
             spec: job.spec,
         });
@@ -325,7 +327,7 @@ mod tests {
         say(&mut scheduler, over(0, Cause::Cancelled, Some("by uid 0")));
         let ended = &scheduler.take_ended()[0];
         assert_eq!((ended.ending, ended.why.exit_code()), (Ending::Cancelled, None));
-        assert_eq!(ended.why.to_string(), "it was cancelled where it ran: by uid 0");
+        assert_eq!(ended.why.to_string(), "it was cancelled outside Consort: by uid 0");
     }
 
     #[test]
@@ -338,7 +340,7 @@ mod tests {
         say(&mut scheduler, Input::over(rest, Outcome::Stopped));
         let ended = &scheduler.take_ended()[0];
         assert_eq!((ended.ending, ended.why.exit_code()), (Ending::Failed, Some(143)));
-        assert_eq!(ended.why.to_string(), "task 1 was cancelled where it ran");
+        assert_eq!(ended.why.to_string(), "task 1 was cancelled outside Consort");
     }
 
     #[test]
@@ -369,6 +371,6 @@ mod tests {
         let mut scheduler = running(vec![JobSpec::gang("one", 1, Shape::of("a"))]);
         say(&mut scheduler, over(0, Cause::TimeLimit, Some("partition short allows 1h")));
         let why = scheduler.take_ended()[0].why.to_string();
-        assert_eq!(why, "it ran into a time limit of the cluster: partition short allows 1h");
+        assert_eq!(why, "it exceeded a time limit of the cluster: partition short allows 1h");
     }
 }

@@ -12,10 +12,11 @@ impl Scheduler {
     pub(super) fn learn(&mut self, id: AskId, had: u64, outcome: Outcome) {
         let Some(job) = self.state.jobs.get(id.job).filter(|_| had > 0) else { return };
         let (tenant, name, seen) = (job.tenant, &job.spec.name, self.state.seen);
+        let most = self.state.constants().learned;
         match outcome {
             Outcome::Succeeded => self.state.learned.fits(tenant, name, had),
             Outcome::Failed { cause: Cause::DeviceMemory, .. } => {
-                self.state.learned.does_not_fit(tenant, name, had, seen);
+                self.state.learned.does_not_fit((tenant, name), had, seen, most);
             }
             _ => {}
         }
@@ -36,7 +37,7 @@ impl Scheduler {
             return Larger::NotWanted;
         }
         let Some(class) = enter_larger(&mut self.state, id, had) else {
-            let most = crate::explain::memory_words(had);
+            let most = memory_words(had);
             let words = format!("no kind of device that it accepts has more memory than {most}").into();
             return Larger::Nowhere(Why::Broke { ask: id, outcome, words: Some(words) });
         };

@@ -12,6 +12,13 @@ impl Scheduler {
         self.free.admit(&self.state.cluster, node);
     }
 
+    /// A fenced node leaves for good. Nothing refers to it any more: what it held was released when it was fenced, and
+    /// attempts that lost it name it in words.
+    pub(super) fn forget_node(&mut self, node: NodeId) {
+        self.state.cluster.leave(node);
+        self.free.dismiss(node);
+    }
+
     pub(super) fn set_drained(&mut self, node: NodeId, drained: bool) {
         self.state.cluster.nodes[node.index()].drained = drained;
         self.sync_node(node);
@@ -49,10 +56,10 @@ impl Scheduler {
         let is_planned = |scheduler: &Self, id| scheduler.phase(id) == Some(Phase::Planned);
         let (planned, live): (Vec<_>, Vec<_>) = touched.into_iter().partition(|&id| is_planned(self, id));
         for id in planned {
-            self.withdraw(id, Last::NodeLost(node));
+            self.withdraw(id, Last::NodeLost(self.node_name(node)));
         }
         for id in live {
-            self.set_last(id.ask, Last::NodeLost(node));
+            self.set_last(id.ask, Last::NodeLost(self.node_name(node)));
             self.tell(id, Happened::NodeLost { node: self.node_name(node) });
             self.state.tombstones.set(id, node);
             self.stop(id, Then::Requeue);
@@ -63,6 +70,7 @@ impl Scheduler {
             (found.foreign, found.ill) = (0, None); // who knows; it will report when it joins
             self.sync_device(device);
         }
+        self.set_foreign_host(node, &Host::NONE);
     }
 
     fn allocations_on(&self, node: NodeId) -> impl Iterator<Item = AllocationId> + '_ {
@@ -75,10 +83,22 @@ impl Scheduler {
         })
     }
 
-    pub(super) fn set_foreign(&mut self, node: NodeId, shares: &[u16]) {
+    pub(super) fn set_foreign(&mut self, node: NodeId, shares: &[u16], host: &Host) {
         for (device, &share) in self.state.cluster.nodes[node.index()].devices().zip(shares) {
             self.state.cluster.devices[device as usize].foreign = share;
             self.sync_device(DeviceId(device));
+        }
+        self.set_foreign_host(node, host);
+    }
+
+    fn set_foreign_host(&mut self, node: NodeId, host: &Host) {
+        for pool in Pool::ALL {
+            let Some(device) = self.state.cluster.nodes[node.index()].pool(pool) else { continue };
+            let found = &mut self.state.cluster.devices[device.index()];
+            if found.foreign_amount != pool.of(host) {
+                found.foreign_amount = pool.of(host);
+                self.sync_device(device);
+            }
         }
     }
 
@@ -102,11 +122,11 @@ impl Scheduler {
         let (planned, live): (Vec<_>, Vec<_>) =
             touched.into_iter().partition(|&id| self.phase(id) == Some(Phase::Planned));
         for id in planned {
-            self.withdraw(id, Last::DeviceIll(node));
+            self.withdraw(id, Last::DeviceIll(self.node_name(node)));
         }
         for id in live {
             if !matches!(self.phase(id), Some(Phase::Releasing { .. })) {
-                self.set_last(id.ask, Last::DeviceIll(node));
+                self.set_last(id.ask, Last::DeviceIll(self.node_name(node)));
                 self.tell_unhealthy(id, node);
                 self.stop(id, Then::Requeue);
             }
@@ -239,5 +259,49 @@ mod tests {
         assert_eq!(scheduler.all_desires(), [gone(first)]);
         say(&mut scheduler, Input::over(first, Outcome::Stopped));
         assert_eq!(scheduler.all_desires(), []);
+    }
+
+    #[test]
+    fn ten_thousand_nodes_that_come_and_go_leave_nothing_behind() {
+        let mut scheduler = Scheduler::new(stock::standard().policy(), Capabilities::default());
+        let levels = vec![LevelSpec { name: "rack".into(), link: None }];
+        say(&mut scheduler, Input::Configure(Settings { levels, ..Settings::default() }));
+        say(&mut scheduler, Input::SetKind(KindSpec::named("a")));
+        for number in 0..10_000u32 {
+            let devices = vec![DeviceGroup { kind: "a".into(), count: 1 + number % 3, island: 0 }];
+            let (name, domains) = (format!("n{number}"), vec![format!("rack {number}")]);
+            let host = Host { cpu_milli: 8_000, memory_bytes: 1 << 30 };
+            say(
+                &mut scheduler,
+                Input::NodeJoined(NodeSpec { name, domains, devices, host, features: vec![] }),
+            );
+            if let Some(leaving) = number.checked_sub(5) {
+                let id = scheduler.view().node(&format!("n{leaving}")).expect("it is still there");
+                say(&mut scheduler, Input::NodeFenced(id));
+                say(&mut scheduler, Input::NodeLeft(id));
+            }
+        }
+        let cluster = &scheduler.state.cluster;
+        assert_eq!(scheduler.view().nodes().count(), 5);
+        let sizes = (cluster.nodes.len(), cluster.devices.len(), cluster.domains.len());
+        assert!(sizes.0 <= 6 && sizes.1 <= 36 && sizes.2 <= 6, "nodes, devices, domains: {sizes:?}");
+        assert!(scheduler.indexes_are_true());
+    }
+
+    #[test]
+    fn a_node_leaves_once_the_end_of_what_ran_there_is_known() {
+        let (mut scheduler, first) = running(4);
+        let no = |scheduler: &Scheduler| scheduler.accept(Time::ZERO, Input::NodeLeft(NodeId(0))).map(drop);
+        assert_eq!(no(&scheduler).unwrap_err().subject, "node n1 is still in the cluster");
+        say(&mut scheduler, Input::NodeFenced(NodeId(0)));
+        assert_eq!(no(&scheduler).unwrap_err().subject, "attempt 1#1 may still run on node n1");
+        say(&mut scheduler, Input::over(first, Outcome::Stopped));
+        say(&mut scheduler, Input::NodeLeft(NodeId(0)));
+        assert_eq!(scheduler.view().node("n1"), None);
+        assert_eq!(no(&scheduler).unwrap_err().rule, Rule::NotThere);
+        assert_eq!(reason(&scheduler), "needs 4 a, 2 free");
+        say(&mut scheduler, Input::NodeJoined(node("n3")));
+        assert_eq!(scheduler.view().node("n3"), Some(NodeId(0)), "its number is used again");
+        assert_eq!(scheduler.plan(Time::ZERO).moves.len(), 1);
     }
 }

@@ -20,8 +20,13 @@ impl Scheduler {
                 audit.ask(job, job.ask_id(index), &ask.state);
             }
         }
-        audit.expect(audit.waiting == self.state.jobs.waiting, || "the set of waiting asks is wrong".into());
-        audit.expect(audit.granted == self.state.jobs.granted, || "the set of granted asks is wrong".into());
+        let jobs = &self.state.jobs;
+        audit.expect(audit.waiting.iter().eq(jobs.waiting.iter()), || {
+            "the set of waiting asks is wrong".into()
+        });
+        audit.expect(audit.granted.iter().eq(jobs.granted.iter()), || {
+            "the set of granted asks is wrong".into()
+        });
         audit.devices();
         audit.accounts();
         audit.expect(self.indexes_are_true(), || "the free index is wrong".into());
@@ -85,12 +90,12 @@ impl<'a> Audit<'a> {
             let share = i64::from(grant.share);
             let device = self.held.entry(grant.device).or_default();
             *device = (device.0 + sign * share, device.1 + sign * grant.memory_bytes as i64);
-            let kind = self.state.cluster.device(grant.device).kind;
-            let sums = self.sums.entry((tenant, kind)).or_default();
-            sums[0] += sign * share;
+            let (kind, amount) = self.state.cluster.amount(grant);
+            let (amount, sums) = (amount as i64, self.sums.entry((tenant, kind)).or_default());
+            sums[0] += sign * amount;
             if sign > 0 {
-                sums[1] += share;
-                sums[2] += if is_leaving { share } else { 0 };
+                sums[1] += amount;
+                sums[2] += if is_leaving { amount } else { 0 };
             }
         }
     }
@@ -126,7 +131,7 @@ impl<'a> Audit<'a> {
             let is_true = (share, memory) == (i64::from(device.held), device.held_memory as i64);
             self.expect((0..=i64::from(WHOLE)).contains(&share), || format!("{id} is granted twice"));
             self.expect(is_true, || format!("{id} is held by nobody known"));
-            let is_over = self.state.cluster.is_pool(id) && self.state.cluster.unheld(id).1 < 0;
+            let is_over = self.state.cluster.is_pool(id) && device.held_memory > device.amount;
             self.expect(!is_over || device.held_memory == 0, || {
                 format!("more of {id} is granted than there is")
             });

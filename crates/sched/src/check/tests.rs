@@ -20,7 +20,7 @@ fn house() -> Scheduler {
         host: Host::NONE,
     };
     let kind = |name: &str| KindSpec { memory_bytes: 80, ..KindSpec::named(name) };
-    let tenant = |name: &str, ceiling: Option<u32>| {
+    let tenant = |name: &str, ceiling: Option<u64>| {
         let quotas = vec![Quota { kind: "a".into(), guarantee: 0, ceiling }];
         Input::SetTenant(TenantSpec { name: name.into(), quotas })
     };
@@ -119,7 +119,7 @@ fn a_plan_for_another_state_is_outdated() {
 fn a_policy_may_not_remember_too_much() {
     let scheduler = house();
     for (words, good) in [(SLOT_WORDS, true), (SLOT_WORDS + 1, false)] {
-        let slot = Some(Slot { version: 1, words: vec![0; words] });
+        let slot = Some(Slot { words: vec![0; words], ..Slot::default() });
         let plan = Plan { slot, ..plan(&scheduler, vec![]) };
         let broken = check(&scheduler.state, scheduler.capabilities, &plan, START).err();
         assert_eq!(broken.map(|broken| broken.rule), (!good).then_some(Breach::SlotTooLarge));
@@ -391,7 +391,7 @@ fn no_device_is_granted_twice() {
     assert_eq!(verdict(&scheduler, pair(1)), Err((Breach::Overlap, 1)));
     let twice = submit(&mut scheduler, gang(2));
     assert_eq!(verdict(&scheduler, vec![start(twice, whole(&[1, 1]))]), Err((Breach::Overlap, 0)));
-    say(&mut scheduler, Input::ForeignUse { node: NodeId(0), shares: vec![0, 0, 1, 0] });
+    say(&mut scheduler, Input::ForeignUse { node: NodeId(0), shares: vec![0, 0, 1, 0], host: Host::NONE });
     assert_eq!(verdict(&scheduler, vec![start(one, whole(&[2]))]), Err((Breach::Overlap, 0)));
 }
 
@@ -487,7 +487,7 @@ fn a_plan_that_breaks_a_rule_is_thrown_away_whole() {
             "greedy"
         }
         fn fill(&self, draft: &mut crate::Draft<'_>) {
-            draft.remember(Slot { version: 1, words: vec![0; SLOT_WORDS + 1] });
+            draft.remember(1, vec![0; SLOT_WORDS + 1]);
             draft.start(self.0, whole(&[0])).expect("the draft has no objection");
         }
     }

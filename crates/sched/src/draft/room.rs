@@ -6,7 +6,7 @@
 use super::Draft;
 use crate::class::{Class, ClassRole, ClassShape};
 use crate::free::Free;
-use crate::policy::place::Consolidated;
+use crate::policy::place::{About, Consolidated};
 use crate::policy::{Need, Place};
 use crate::state::cluster::{Cluster, Level};
 use crate::view::AskView;
@@ -20,7 +20,9 @@ struct Search<'s> {
     place: &'s dyn Place,
     class: &'s Class,
     counts: &'s [u32],
+    /// Whose account is charged; nobody's where it is asked for all asks of a class.
     tenant: Option<TenantId>,
+    ask: Option<AskView<'s>>,
     /// What the roles before this one take, kind by kind: together they must stay below the ceiling.
     taken: BTreeMap<KindId, u64>,
     tries: u32,
@@ -29,13 +31,10 @@ struct Search<'s> {
 impl Draft<'_> {
     /// Room for an ask with every role at the given width. Writes nothing.
     pub fn find_room(&mut self, place: &dyn Place, ask: &AskView<'_>, counts: &[u32]) -> Option<Placement> {
-        self.room_for(place, ask.class(), counts, Some(ask.tenant()))
+        self.room_of((place, ask.class(), counts), Some(ask.tenant()), Some(*ask))
     }
 
-    /// The same for anything, on somebody's account or on nobody's.
-    ///
-    /// An opinion can place the first roles in the way of the last. Then the consolidated one, by which `accept` judged
-    /// that the job could ever run, has the second word: else an accepted job might wait for ever in an empty cluster.
+    /// The same for any class, on the account of a tenant or on no account.
     pub(crate) fn room_for(
         &mut self,
         place: &dyn Place,
@@ -43,22 +42,27 @@ impl Draft<'_> {
         counts: &[u32],
         tenant: Option<TenantId>,
     ) -> Option<Placement> {
-        let found = self.search(place, class, counts, tenant);
-        if found.is_some() || class.roles.len() == 1 {
-            return found;
-        }
-        self.search(&Consolidated, class, counts, tenant)
+        self.room_of((place, class, counts), tenant, None)
     }
 
-    fn search(
+    /// An opinion can place the first roles in the way of the last. Then the consolidated one, by which `accept` judged
+    /// that the job could ever run, has the second word: else an accepted job might wait for ever in an empty cluster.
+    fn room_of(
         &mut self,
-        place: &dyn Place,
-        class: &Class,
-        counts: &[u32],
+        (place, class, counts): (&dyn Place, &Class, &[u32]),
         tenant: Option<TenantId>,
+        ask: Option<AskView<'_>>,
     ) -> Option<Placement> {
+        let search = Search { place, class, counts, tenant, ask, taken: BTreeMap::new(), tries: TRIES };
+        if class.roles.len() == 1 {
+            return self.search(search);
+        }
+        let second = Search { place: &Consolidated, taken: BTreeMap::new(), ..search };
+        self.search(search).or_else(|| self.search(second))
+    }
+
+    fn search(&mut self, mut search: Search<'_>) -> Option<Placement> {
         let mark = self.mark();
-        let mut search = Search { place, class, counts, tenant, taken: BTreeMap::new(), tries: TRIES };
         let mut placement = Placement::default();
         let found = self.fill_roles(&mut search, &mut placement);
         self.back_to(mark);
@@ -115,18 +119,35 @@ impl Draft<'_> {
         }
         let (mark, before) = (self.mark(), placement.grants.len());
         let share: u64 = grants.iter().map(|grant| u64::from(grant.share)).sum();
+        let role = &search.class.roles[placement.fills.len() - 1];
+        let asked = role.shapes[way.shape].asked_of_pools(&self.state.cluster, count);
+        let taken: Vec<(KindId, u64)> = asked.chain([(way.kind, share)]).collect();
+        let before_this = search.taken.clone();
         let is_free = grants.iter().all(|grant| self.try_take(grant));
         assert!(is_free, "place opinions choose from what is free");
         placement.grants.extend(grants);
-        *search.taken.entry(way.kind).or_default() += share;
+        for (kind, amount) in taken {
+            let sum = search.taken.entry(kind).or_default();
+            *sum = sum.saturating_add(amount);
+        }
         if self.fill_roles(search, placement) {
             return true;
         }
-        *search.taken.entry(way.kind).or_default() -= share;
+        search.taken = before_this;
         placement.grants.truncate(before);
         placement.fills.pop();
         self.back_to(mark);
         false
+    }
+
+    /// Whether what `count` members ask for of hosts keeps the tenant below its ceilings, were there room for it.
+    fn hosts_below_ceiling(&self, search: &Search<'_>, shape: &ClassShape, count: u32) -> bool {
+        let Some(tenant) = search.tenant.filter(|_| !shape.host.is_none()) else { return true };
+        shape.asked_of_pools(&self.state.cluster, count).all(|(pool, asked)| {
+            let leaving = self.accounts.get(&(tenant, pool)).map_or(0, |change| change.1);
+            let asked_before = search.taken.get(&pool).copied().unwrap_or(0);
+            asked == 0 || self.below_ceiling(tenant, pool, asked.saturating_add(asked_before), leaving)
+        })
     }
 
     /// Room for one role, and what the opinion says it costs.
@@ -148,7 +169,11 @@ impl Draft<'_> {
         let before = search.taken.get(&kind).copied().unwrap_or(0);
         let share = before + u64::from(count) * u64::from(shape.devices) * u64::from(shape.share);
         let leaving = |tenant| self.accounts.get(&(tenant, kind)).map_or(0, |change| change.1);
-        if search.tenant.is_some_and(|tenant| !self.below_ceiling(tenant, kind, share, leaving(tenant))) {
+        let is_above = |tenant| share > 0 && !self.below_ceiling(tenant, kind, share, leaving(tenant));
+        if search.tenant.is_some_and(is_above) {
+            return None;
+        }
+        if !self.hosts_below_ceiling(search, shape, count) {
             return None;
         }
         let least = u64::from(role.count.min) * u64::from(shape.devices) * u64::from(shape.share);
@@ -157,7 +182,7 @@ impl Draft<'_> {
             return None;
         }
         let mut need = shape.need(cluster, self.free, kind, count, within);
-        need.asked = Some(&self.state.classes);
+        need.about = Some(About { view: self.view(), now: self.now, ask: search.ask });
         need.counts_hosts = self.capabilities.counts_hosts;
         // What opinions that throw dice may throw: the same in the same state, and another for each decision.
         need.salt = self.state.seen.wrapping_mul(1 << 20) + self.moves.len() as u64;
@@ -214,7 +239,7 @@ impl ClassShape {
             host: self.host,
             counts_hosts: false,
             within,
-            asked: None,
+            about: None,
             salt: 0,
         }
     }

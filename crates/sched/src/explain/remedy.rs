@@ -46,6 +46,15 @@ pub enum Remedy {
         /// With so many it starts.
         to: u32,
     },
+    /// Submit it again with less of its node's processors or memory for each worker.
+    Host {
+        /// Of which.
+        pool: Pool,
+        /// As it is.
+        from: u64,
+        /// With so much it starts.
+        to: u64,
+    },
     /// Submit it again with a higher priority.
     Priority {
         /// As it is.
@@ -59,6 +68,8 @@ pub enum Remedy {
 
 /// Nodes, and kinds, that are tried.
 const TRIED: usize = 8;
+/// Steps in which less memory is tried.
+const STEPS: u64 = 16;
 /// Jobs with more tasks than this are not submitted again on trial: each copy would have all of them.
 const LARGE: usize = 1_000;
 
@@ -90,6 +101,7 @@ impl Reading<'_> {
             if trial.starts_as(job.spec().clone()).is_none() {
                 remedies.extend(trial.other_kind(&self.view(), job.spec(), role));
                 remedies.extend(trial.narrower(job.spec(), role));
+                remedies.extend(Pool::ALL.into_iter().filter_map(|pool| trial.less(job.spec(), role, pool)));
                 remedies.extend(trial.priority(&self.view(), job.spec()));
             }
         }
@@ -200,6 +212,32 @@ impl Trial {
         }
     }
 
+    /// The most of a pool with which it starts: whole processors, or memory in steps of a sixteenth of what it asks for.
+    fn less(&mut self, spec: &JobSpec, role: &Role, pool: Pool) -> Option<Remedy> {
+        let from = role.shapes.iter().map(|shape| pool.of(&shape.host)).max().filter(|&from| from > 0)?;
+        let step = match pool {
+            Pool::Cpu => 1000,
+            Pool::Memory => from.div_ceil(STEPS).next_multiple_of(if from >> 24 > 0 { 1 << 20 } else { 1 }),
+        };
+        let mut starts = |amount: u64| {
+            let mut spec = spec.clone();
+            for shape in &mut spec.stages[0].roles[0].shapes {
+                let part = match pool {
+                    Pool::Cpu => &mut shape.host.cpu_milli,
+                    Pool::Memory => &mut shape.host.memory_bytes,
+                };
+                *part = amount.min(*part);
+            }
+            self.starts_as(spec).is_some()
+        };
+        let (mut low, mut high) = (0, from.div_ceil(step)); // `low` starts or is nothing, `high` does not
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if starts(middle * step) { low = middle } else { high = middle }
+        }
+        (low > 0).then_some(Remedy::Host { pool, from, to: low * step })
+    }
+
     fn priority(&mut self, view: &View<'_>, spec: &JobSpec) -> Option<Remedy> {
         let highest = view.jobs().map(|job| job.spec().priority).max()?;
         let (from, to) = (spec.priority, highest.max(spec.priority).checked_add(1)?);
@@ -222,6 +260,10 @@ impl fmt::Display for Remedy {
             }
             Remedy::Devices { from, to } => {
                 write!(f, "Submitted again with {to} instead of {from} devices, it would start.")
+            }
+            Remedy::Host { pool, from, to } => {
+                let (from, to) = (pool.words(*from), pool.words(*to));
+                write!(f, "Submitted again with {to} instead of {from}, it would start.")
             }
             Remedy::Priority { from, to, preempts } => {
                 let how = if *preempts { " once jobs that it preempts have stopped" } else { "" };

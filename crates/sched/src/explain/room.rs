@@ -1,63 +1,71 @@
 //! Why there is no room for an ask, and what is in the way: ceilings, holders, places out of reach.
 
 use crate::class::ClassRole;
-use crate::draft::{Draft, room};
+use crate::draft::{Choice, Draft, room};
 use crate::holders::{Holders, Rank, of_each};
-use crate::state::cluster::Pool;
 use crate::view::{AskView, View};
 use consort_types::*;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Whether no choice of kinds for the roles keeps the tenant below its ceilings, were there room for all; then the first
-/// kind that is closed is the reason.
+/// kind or pool that is closed is the reason.
 pub(crate) fn ceiling(draft: &Draft<'_>, ask: &AskView<'_>) -> Option<Reason> {
+    if !draft.is_limited(ask.tenant()) {
+        return None;
+    }
     let view = draft.view();
     let mut closed = None;
     let mut over = |kind: KindId, needs: u64| {
         let in_use = draft.standing(ask.tenant(), kind);
-        let ceiling = view.account(ask.tenant(), kind).ceiling.filter(|&ceiling| in_use + needs > ceiling);
+        let ceiling = view.account(ask.tenant(), kind).ceiling;
+        // Whatever is held: a job is not kept from starting by a ceiling on what it does not ask for.
+        let ceiling = ceiling.filter(|&ceiling| needs > 0 && in_use.saturating_add(needs) > ceiling);
         if let Some(ceiling) = ceiling {
             closed.get_or_insert((kind, ceiling, in_use, needs));
         }
         ceiling.is_some()
     };
-    let roles = draft.needs_by_role(ask);
+    let roles = draft.choices(ask);
     if some_choice_is_open(&roles, &mut BTreeMap::new(), &mut over, &mut room::TRIES.clone()) {
         return None;
     }
-    closed.map(|(kind, ceiling, in_use, needs)| Reason::Ceiling {
-        tenant: ask.spec().tenant.clone(),
-        kind: kind_name(&view, kind),
-        ceiling: (ceiling / 1000) as u32,
-        in_use,
-        needs,
+    let tenant = ask.spec().tenant.clone();
+    closed.map(|(kind, ceiling, in_use, needs)| match draft.state.cluster.pool_of(kind) {
+        Some(pool) => Reason::HostCeiling { tenant, pool, ceiling, in_use, needs },
+        None => {
+            let (kind, ceiling) = (kind_name(&view, kind), (ceiling / 1000) as u32);
+            Reason::Ceiling { tenant, kind, ceiling, in_use, needs }
+        }
     })
 }
 
 /// Whether the roles can choose kinds such that none is over, given what is `taken` of each. Counts its tries; when they
 /// run out the answer is yes, because then nobody has found a ceiling in the way.
 fn some_choice_is_open(
-    roles: &[Vec<(KindId, u64)>],
+    roles: &[Vec<Choice>],
     taken: &mut BTreeMap<KindId, u64>,
     over: &mut impl FnMut(KindId, u64) -> bool,
     tries: &mut u32,
 ) -> bool {
     let Some((options, rest)) = roles.split_first() else { return true };
-    for &(kind, needs) in options {
+    for choice in options {
         if *tries == 0 {
             return true;
         }
         *tries -= 1;
-        let before = taken.get(&kind).copied().unwrap_or(0);
-        if over(kind, before + needs) {
+        let with = |(kind, needs): (KindId, u64)| {
+            (kind, needs.saturating_add(taken.get(&kind).copied().unwrap_or(0)))
+        };
+        let with: Vec<(KindId, u64)> = choice.needs().map(with).collect();
+        if with.iter().any(|&(kind, needs)| over(kind, needs)) {
             continue;
         }
-        taken.insert(kind, before + needs);
-        let is_open = some_choice_is_open(rest, taken, over, tries);
-        taken.insert(kind, before);
-        if is_open {
+        let before = taken.clone();
+        taken.extend(with);
+        if some_choice_is_open(rest, taken, over, tries) {
             return true;
         }
+        *taken = before;
     }
     false
 }
@@ -126,18 +134,14 @@ fn nearest_host(draft: &Draft<'_>, ask: &AskView<'_>) -> Option<(String, String)
         short(node, left).map(part).fold((0, 0), |(pools, lacks), part| (pools + 1, lacks + 1000 - part))
     };
     let (node, left) = nodes.min_by_key(|&(node, left)| (lacking(node, left), node))?;
-    let words = short(node, left).map(|pool| match pool {
-        Pool::Cpu => cpu_words(left.cpu_milli),
-        Pool::Memory => format!("{} of host memory", memory_words(left.memory_bytes)),
-    });
-    let words = words.collect::<Vec<_>>().join(" and ");
+    let words = short(node, left).map(|pool| pool.words(pool.of(&left))).collect::<Vec<_>>().join(" and ");
     (!words.is_empty()).then(|| (cluster.nodes[node.index()].spec.name.clone(), words))
 }
 
 /// Who holds what an ask could use, and how many there are in all. Where devices are not what is short, those count that
 /// hold a part of a host. A request that insists on features is compared with every device by itself.
 fn holders<'a>(draft: &mut Draft<'a>, ask: &AskView<'a>, of_hosts: bool) -> (Vec<Rank>, usize) {
-    let (view, now, pools, state) = (draft.view(), draft.now(), draft.pools(), draft.state);
+    let (view, now, state) = (draft.view(), draft.now(), draft.state);
     if !of_hosts && draft.is_picky(ask) {
         let mut ranks = of_each(&view, view.granted(), now, draft.usable_by(ask));
         ranks.sort_unstable();
@@ -146,7 +150,8 @@ fn holders<'a>(draft: &mut Draft<'a>, ask: &AskView<'a>, of_hosts: bool) -> (Vec
         return (ranks, count);
     }
     let usable = draft.usable_kinds(ask);
-    let is_wanted = |kind: KindId| if of_hosts { Some(kind) == pools } else { usable[kind.index()] };
+    let is_wanted =
+        |kind: KindId| if of_hosts { state.cluster.pool_of(kind).is_some() } else { usable[kind.index()] };
     match &mut draft.holders {
         Some(holders) => holders.of(state, now, is_wanted, TOLD),
         None => Holders::default().of(state, now, is_wanted, TOLD),
@@ -168,7 +173,7 @@ fn in_words((role, class): (&Role, &ClassRole)) -> String {
         let kind = shape.kind.as_deref().unwrap_or(any);
         let what = match (shape.devices, shape.share, count.as_str()) {
             (0, _, "1") => "1 seat".into(),
-            (0, ..) => format!("{count} seats"),
+            (0, ..) => format!("{count} workers"),
             (1, WHOLE, _) => format!("{count} {kind}"),
             (1, share, "1") => format!("{} of a {kind}", f64::from(share) / f64::from(WHOLE)),
             (1, share, _) => format!("{count} x {} of a {kind}", f64::from(share) / f64::from(WHOLE)),
@@ -179,7 +184,7 @@ fn in_words((role, class): (&Role, &ClassRole)) -> String {
             bytes if bytes > shape.memory_bytes => Some(format!("more than {}", memory_words(bytes - 1))),
             bytes => Some(memory_words(bytes)),
         };
-        let host = (!shape.host.is_none()).then(|| host_words(&shape.host));
+        let host = (!shape.host.is_none()).then(|| shape.host.to_string());
         let more: Vec<String> =
             memory.into_iter().chain(host).chain(shape.features.iter().cloned()).collect();
         let more = if more.is_empty() { String::new() } else { format!(" with {}", more.join(" and ")) };
@@ -187,40 +192,10 @@ fn in_words((role, class): (&Role, &ClassRole)) -> String {
         let formats = if formats.is_empty() {
             String::new()
         } else {
-            format!(" that computes in {}", formats.join(" or "))
+            format!(" that supports {}", formats.join(" or "))
         };
         let within = shape.within.as_ref().map(|within| format!(" within {within}")).unwrap_or_default();
         format!("{what}{more}{formats}{within}")
     });
     shapes.collect::<Vec<_>>().join(" or ")
-}
-
-/// Processors and memory of a host: `2.5 cpus and 64 GiB of host memory`.
-pub(crate) fn host_words(host: &Host) -> String {
-    let cpus = (host.cpu_milli > 0).then(|| cpu_words(host.cpu_milli));
-    let memory =
-        (host.memory_bytes > 0).then(|| format!("{} of host memory", memory_words(host.memory_bytes)));
-    cpus.into_iter().chain(memory).collect::<Vec<_>>().join(" and ")
-}
-
-/// Processors as people count them.
-fn cpu_words(milli: u64) -> String {
-    match (milli, milli % 1000) {
-        (1000, _) => "1 cpu".into(),
-        (_, 0) => format!("{} cpus", milli / 1000),
-        _ => format!("{} cpus", milli as f64 / 1000.0),
-    }
-}
-
-/// Memory as people say it: in the largest unit of which there is one, with one decimal if it needs one.
-pub(crate) fn memory_words(bytes: u64) -> String {
-    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
-    let Some((power, unit)) = units.into_iter().find(|(power, _)| bytes >> power > 0) else {
-        return format!("{bytes} bytes");
-    };
-    let tenths = (u128::from(bytes) * 10).div_ceil(1 << power);
-    match (tenths / 10, tenths % 10) {
-        (whole, 0) => format!("{whole} {unit}"),
-        (whole, tenth) => format!("{whole}.{tenth} {unit}"),
-    }
 }

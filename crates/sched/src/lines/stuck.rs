@@ -41,9 +41,9 @@ impl Stuck {
         if self.0.len() <= slot {
             self.0.resize(slot + 1, None);
         }
-        let hosts = class.shapes().any(|shape| !shape.host.is_none()).then_some(state.cluster.pools);
-        let kinds =
-            class.shapes().flat_map(|shape| shape.kinds(&state.cluster)).chain(hosts.flatten()).collect();
+        let is_hosted = class.shapes().any(|shape| !shape.host.is_none());
+        let pools = state.cluster.pool_kinds().filter(|_| is_hosted);
+        let kinds = class.shapes().flat_map(|shape| shape.kinds(&state.cluster)).chain(pools).collect();
         let (class, make, clock) = (class.clone(), state.cluster.make, free.clock());
         self.0[slot] = Some(Since { class, make, clock, kinds });
     }

@@ -11,11 +11,13 @@ use super::{Claim, Entry, Group, LineId, Lines, Spot};
 use crate::class::ClassId;
 use crate::draft::Draft;
 use crate::policy::order::{Key, Order};
+use crate::policy::place::Place;
 use crate::state::State;
 use crate::state::jobs::AskState;
 use consort_types::{AskId, QueueId, TenantId};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::sync::Arc;
 
 /// The pass.
 pub(crate) struct Walk {
@@ -184,8 +186,8 @@ impl Draft<'_> {
     }
 
     /// Brings the waiting lines in step with the state.
-    pub(crate) fn sync_lines(&mut self, order: &dyn Order) {
-        self.lines.sync(self.state, order, self.now);
+    pub(crate) fn sync_lines(&mut self, order: &Arc<dyn Order>, place: &Arc<dyn Place>) {
+        self.lines.sync(self.state, order, place, self.now);
     }
 
     /// The next in the pass.

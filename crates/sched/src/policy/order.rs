@@ -36,9 +36,6 @@ pub struct Key {
 
 /// An order of those who wait (and, for preemption, of those who run).
 pub trait Order: Send + Sync {
-    /// What people call it.
-    fn name(&self) -> &'static str;
-
     /// The place of one ask.
     fn key(&self, view: &View<'_>, ask: AskId, now: Time) -> Key;
 

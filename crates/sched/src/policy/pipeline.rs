@@ -17,18 +17,20 @@ use crate::lines::{Shut, is_steady};
 use crate::view::{AskView, View};
 use consort_types::*;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use take_back::Victims;
 
 /// Four opinions under one name.
 pub struct Pipeline {
     /// What people call the combination.
     pub name: String,
-    /// Who goes first.
-    pub order: Box<dyn Order>,
+    /// Who goes first. Together with `place` it is the key of the lines that are kept from one plan to the next, by
+    /// identity and not by name: two pipelines share them only if they share these very values.
+    pub order: Arc<dyn Order>,
     /// How wide.
     pub size: Box<dyn Size>,
     /// Where.
-    pub place: Box<dyn Place>,
+    pub place: Arc<dyn Place>,
     /// Who may take from whom; any of these rules suffices.
     pub reclaim: Vec<Box<dyn Reclaim>>,
 }
@@ -90,7 +92,7 @@ impl Pipeline {
     /// One pass over everybody who waits. Returns who holds up a strict queue.
     fn pass(&self, draft: &mut Draft<'_>, victims: &mut Victims) -> Vec<AskId> {
         let (view, order) = (draft.view(), self.order.as_ref());
-        draft.sync_lines(order);
+        draft.sync_lines(&self.order, &self.place);
         let shut = match self.takes_back(draft) {
             true => Shut::default(), // whoever takes back need not find room
             false => draft.shut_classes(|draft, class| self.has_room(draft, class)),
@@ -153,8 +155,7 @@ impl Pipeline {
 
     /// Whether there is room for a request at its least width, on nobody's account.
     fn has_room(&self, draft: &mut Draft<'_>, class: &Class) -> bool {
-        let least = self.size.counts(class, self.size.steps(class) - 1);
-        draft.room_for(self.place.as_ref(), class, &least, None).is_some()
+        draft.room_for(self.place.as_ref(), class, &class.least(), None).is_some()
     }
 
     fn try_start(&self, draft: &mut Draft<'_>, ask: &AskView<'_>, key: Key, victims: &mut Victims) -> bool {
@@ -171,11 +172,13 @@ impl Pipeline {
     /// Several roles are placed one after the other, so a wider step can fit where a narrower one did not; then this finds
     /// a placement, at worst the narrowest, but not always the widest. Trying every step would cost one search per step.
     fn find(&self, draft: &mut Draft<'_>, ask: &AskView<'_>) -> Option<Placement> {
-        let (mut low, mut high) = (0, self.size.steps(ask.class()) - 1);
-        let mut best = draft.find_room(self.place.as_ref(), ask, &self.size.counts(ask.class(), high))?;
+        let (mut low, mut high) = (0, self.size.steps(draft, ask) - 1);
+        let least = self.size.counts(draft, ask, high);
+        let mut best = draft.find_room(self.place.as_ref(), ask, &least)?;
         while low < high {
             let middle = low + (high - low) / 2;
-            match draft.find_room(self.place.as_ref(), ask, &self.size.counts(ask.class(), middle)) {
+            let counts = self.size.counts(draft, ask, middle);
+            match draft.find_room(self.place.as_ref(), ask, &counts) {
                 Some(placement) => (best, high) = (placement, middle),
                 None => low = middle + 1,
             }

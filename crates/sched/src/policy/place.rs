@@ -18,11 +18,11 @@ pub use least_fragments::{Asked, LeastFragments};
 pub use random::Random;
 pub use spread::Spread;
 
-use crate::class::Classes;
 use crate::free::Free;
 use crate::node_set::NodeSet;
-use crate::state::cluster::{Cluster, Level, NO_ISLAND, Pool};
-use consort_types::{DeviceId, Grant, Host, KindId, NodeId, WHOLE};
+use crate::state::cluster::{Cluster, Level, NO_ISLAND};
+use crate::view::{AskView, View};
+use consort_types::{DeviceId, Grant, Host, KindId, NodeId, Pool, Time, WHOLE};
 use std::collections::BTreeMap;
 
 /// Members of one role that want devices of one kind.
@@ -47,16 +47,37 @@ pub struct Need<'a> {
     /// Whether what it does not ask for is counted in proportion to its devices; see `Capabilities::counts_hosts`.
     pub(crate) counts_hosts: bool,
     pub(crate) within: Option<Level>,
-    /// What everybody asks for, where somebody does.
-    pub(crate) asked: Option<&'a Classes>,
+    /// The view and the time, and the ask; where a plan is made.
+    pub(crate) about: Option<About<'a>>,
     /// Differs from one decision to the next, and is the same whenever the same decision is made again.
     pub salt: u64,
 }
 
+/// On whose behalf room is looked for, and when.
+#[derive(Clone, Copy)]
+pub(crate) struct About<'a> {
+    pub view: View<'a>,
+    pub now: Time,
+    /// None where it is asked for all asks of a class.
+    pub ask: Option<AskView<'a>>,
+}
+
 /// A choice of nodes.
+///
+/// Sees what is needed, and through [`Need::ask`], [`Need::view`] and [`Need::now`] for whom, in which state and when.
+///
+/// Must hold for each of the three choices:
+/// * It chooses from what is free, on nodes that would do, and grants every member whole.
+/// * Whether there is room follows from the need and from what is free alone. The ask, the view and the time may decide
+///   *where*, never *whether*.
+/// * It is monotone: if it returns `None`, it returns `None` for any subset of the free devices; and if a number of
+///   members fits, fewer fit too.
+///
+/// `lines/stuck.rs` remembers classes that found no room until something grows, `Full` in `pipeline.rs` does not ask
+/// twice in a pass, and the pipeline finds widths by bisection: all rely on it. `tests/laws.rs` in `consort-sim` checks
+/// every placement on random clusters; `consort_sim::swarm::laws` is there for your own.
 pub trait Place: Send + Sync {
-    /// Whole devices for all members, member by member; or `None` when there is no room. Where it finds none, it finds none when
-    /// even less is free: a plan relies on that, and does not ask twice.
+    /// Whole devices for all members, member by member; or `None` when there is no room.
     fn place(&self, need: &Need<'_>) -> Option<Vec<Grant>>;
 
     /// Parts of devices, likewise.
@@ -73,6 +94,23 @@ pub trait Place: Send + Sync {
     /// takes the first that has room.
     fn cost(&self, _need: &Need<'_>, _grants: &[Grant]) -> Option<i64> {
         None
+    }
+}
+
+impl<'a> Need<'a> {
+    /// The ask for which room is looked for; `None` where it is asked for all asks of a class at once.
+    pub fn ask(&self) -> Option<AskView<'a>> {
+        self.about.and_then(|about| about.ask)
+    }
+
+    /// The state in which a plan is made; `None` where `accept` asks whether an empty cluster could hold something.
+    pub fn view(&self) -> Option<View<'a>> {
+        self.about.map(|about| about.view)
+    }
+
+    /// When the plan is made.
+    pub fn now(&self) -> Option<Time> {
+        self.about.map(|about| about.now)
     }
 }
 

@@ -3,14 +3,17 @@
 //! `held` is the truth about a device: what was granted and not yet observed to be released. The free-capacity
 //! index (`free.rs`) is derived from it; `check` believes only this.
 //!
-//! The processors and the memory of a node that accounts for them are *pools*: devices of a kind of their own, behind the
+//! The processors and the memory of a node that accounts for them are *pools*: devices of two kinds of their own, behind the
 //! node's devices, of which amounts are granted and no thousandths. So everything that holds for a device (it is promised,
-//! held, given back, lost with its node) holds for them too.
+//! held, given back, lost with its node, charged to a tenant) holds for them too.
 
 use consort_types::*;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// The level of a number that no domain has.
+const NO_LEVEL: u8 = u8::MAX;
 
 /// An island number that means "joined to nothing".
 pub(crate) const NO_ISLAND: u32 = u32::MAX;
@@ -22,24 +25,6 @@ pub(crate) enum Level {
     Domain(u8),
     Node,
     Island,
-}
-
-/// Which part of a host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pool {
-    Cpu,
-    Memory,
-}
-
-impl Pool {
-    pub const ALL: [Pool; 2] = [Pool::Cpu, Pool::Memory];
-
-    pub fn of(self, host: &Host) -> u64 {
-        match self {
-            Pool::Cpu => host.cpu_milli,
-            Pool::Memory => host.memory_bytes,
-        }
-    }
 }
 
 /// A feature of nodes, by position among all that were ever named.
@@ -59,12 +44,19 @@ pub(crate) struct Cluster {
     pub suspects: BTreeSet<(Time, NodeId)>,
     /// Rises whenever what the cluster could ever hold changes.
     pub make: u64,
-    /// The kind of all pools, once there are any. It has no name that anybody could ask for.
+    /// The kind of all pools of processors, once there are pools; that of memory follows. Neither has a name that could be
+    /// asked for.
     pub pools: Option<KindId>,
+    /// What the hosts of all nodes have, whatever their health.
+    pub hosts: Host,
     kind_by_name: BTreeMap<String, KindId>,
     node_by_name: BTreeMap<String, NodeId>,
     domain_by_path: BTreeMap<Vec<String>, u32>,
     feature_by_name: BTreeMap<String, FeatureId>,
+    /// Numbers of nodes that left, and of their devices.
+    pub vacant: Vacancies,
+    /// Numbers of domains in which no node is left.
+    vacant_domains: BTreeSet<u32>,
 }
 
 #[derive(Clone, Debug, Hash, Serialize, Deserialize)]
@@ -87,13 +79,17 @@ pub(crate) struct Node {
 
 /// ```text
 /// up ──silent──▶ suspect ──lease + margin, or the world's word──▶ fenced ──joined──▶ up
-///  ▲───returned────┘
+///  ▲───returned────┘                                                  └──left──▶ left; a new node may get its number
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum Health {
     Up,
-    Suspect { fence_at: Time },
+    Suspect {
+        fence_at: Time,
+    },
     Fenced,
+    /// It is no longer a node: nothing of it is left but its number.
+    Left,
 }
 
 #[derive(Clone, Debug, Hash, Serialize, Deserialize)]
@@ -110,6 +106,8 @@ pub(crate) struct Device {
     pub ill: Option<Arc<str>>,
     /// How much there is of a pool.
     pub amount: u64,
+    /// How much of a pool is in foreign hands.
+    pub foreign_amount: u64,
 }
 
 #[derive(Clone, Debug, Hash, Serialize, Deserialize)]
@@ -123,6 +121,21 @@ impl Node {
     /// Whether new work may go there.
     pub fn usable(&self) -> bool {
         self.health == Health::Up && !self.drained
+    }
+
+    /// Whether it is a node at all, whatever its health.
+    pub fn is_there(&self) -> bool {
+        self.health != Health::Left
+    }
+
+    /// How many numbers its devices and pools take.
+    fn size(&self) -> u32 {
+        self.count + if self.spec.host.is_none() { 0 } else { Pool::ALL.len() as u32 }
+    }
+
+    /// The numbers of its devices and, if it accounts for any part of its host, of both pools.
+    pub fn numbers(&self) -> impl Iterator<Item = DeviceId> + use<> {
+        (self.first..self.first + self.size()).map(DeviceId)
     }
 
     pub fn devices(&self) -> std::ops::Range<u32> {
@@ -143,7 +156,17 @@ impl Node {
 
 impl Device {
     fn new(node: NodeId, kind: KindId, island: u32) -> Self {
-        Device { node, kind, island, held: 0, held_memory: 0, foreign: 0, ill: None, amount: 0 }
+        Device {
+            node,
+            kind,
+            island,
+            held: 0,
+            held_memory: 0,
+            foreign: 0,
+            ill: None,
+            amount: 0,
+            foreign_amount: 0,
+        }
     }
 }
 
@@ -202,7 +225,44 @@ impl Cluster {
 
     /// Whether it is a pool, and no device that anybody could ask for.
     pub fn is_pool(&self, id: DeviceId) -> bool {
-        Some(self.device(id).kind) == self.pools
+        self.pool_of(self.device(id).kind).is_some()
+    }
+
+    /// The pool whose kind this is.
+    pub fn pool_of(&self, kind: KindId) -> Option<Pool> {
+        let place = kind.0.wrapping_sub(self.pools?.0);
+        Pool::ALL.get(place as usize).copied()
+    }
+
+    /// The kind of a pool, once there are pools.
+    pub fn pool_kind(&self, pool: Pool) -> Option<KindId> {
+        self.pools.map(|first| KindId(first.0 + pool as u32))
+    }
+
+    /// The kinds of the pools, once there are pools.
+    pub fn pool_kinds(&self) -> impl Iterator<Item = KindId> + use<> {
+        let first = self.pools.map_or(0, |kind| kind.0);
+        let count = self.pools.map_or(0, |_| Pool::ALL.len() as u32);
+        (first..first + count).map(KindId)
+    }
+
+    /// What a quota of this name is for, and how much one of its units is in an account: a kind, or where none is called so,
+    /// a pool.
+    pub fn quota_for(&self, name: &str) -> Option<(KindId, u64)> {
+        let kind = self.kind(name).map(|kind| (kind, u64::from(WHOLE)));
+        kind.or_else(|| Pool::named(name).and_then(|pool| Some((self.pool_kind(pool)?, pool.unit()))))
+    }
+
+    /// The kind of a grant, and how much of it that is: thousandths of devices, or an amount of a pool.
+    pub fn amount(&self, grant: &Grant) -> (KindId, u64) {
+        let kind = self.device(grant.device).kind;
+        (kind, if self.pool_of(kind).is_some() { grant.memory_bytes } else { u64::from(grant.share) })
+    }
+
+    /// Bits by which amounts of a kind are shifted to the right in averages of what was held: bytes, multiplied by time and
+    /// with bits behind the point, would not fit into 64 bits; mebibytes do.
+    pub fn coarseness(&self, kind: KindId) -> u32 {
+        if self.pool_of(kind) == Some(Pool::Memory) { 20 } else { 0 }
     }
 
     /// What these thousandths of devices bring with them of a pool of their node: in proportion to all accelerators of the
@@ -220,8 +280,8 @@ impl Cluster {
     /// overlaps what we granted. There is nothing to be had of one that is ill. Of a pool, the second number is the amount.
     pub fn unheld(&self, id: DeviceId) -> (i32, i64) {
         let device = self.device(id);
-        if Some(device.kind) == self.pools {
-            return (0, device.amount as i64 - device.held_memory as i64);
+        if self.pool_of(device.kind).is_some() {
+            return (0, device.amount as i64 - device.held_memory as i64 - device.foreign_amount as i64);
         }
         let memory = self.memory(device.kind) as i64 - device.held_memory as i64;
         let foreign = if device.ill.is_some() { WHOLE } else { device.foreign };
@@ -272,6 +332,8 @@ impl Cluster {
             }
             if !same {
                 self.count_sizes(&self.nodes[id.index()].spec.clone(), -1);
+                let (first, size) = (self.nodes[id.index()].first, self.nodes[id.index()].size());
+                self.vacant.replace(id, first, size);
                 let (first, count) = self.add_devices(id, spec);
                 (self.nodes[id.index()].first, self.nodes[id.index()].count) = (first, count);
                 self.count_sizes(spec, 1);
@@ -283,14 +345,52 @@ impl Cluster {
             self.list_in_domains(id, &domains);
             return id;
         }
-        let id = NodeId(self.nodes.len() as u32);
+        let id = self.vacant.take_node(NodeId(self.nodes.len() as u32));
         let (first, count) = self.add_devices(id, spec);
         let node = Node { spec: spec.clone(), first, count, domains, health: Health::Up, drained: false };
         self.list_in_domains(id, &node.domains);
-        self.nodes.push(node);
+        match self.nodes.get_mut(id.index()) {
+            Some(left) => *left = node,
+            None => self.nodes.push(node),
+        }
         self.node_by_name.insert(spec.name.clone(), id);
         self.count_sizes(spec, 1);
         id
+    }
+
+    /// Forgets a fenced node on which nothing is left. Its numbers are free for others.
+    pub fn leave(&mut self, id: NodeId) {
+        let node = &mut self.nodes[id.index()];
+        assert!(node.health == Health::Fenced, "a node is fenced before it leaves");
+        let (first, size) = (node.first, node.size());
+        let left = Node {
+            spec: NodeSpec::default(),
+            first: 0,
+            count: 0,
+            domains: vec![],
+            health: Health::Left,
+            drained: false,
+        };
+        let node = std::mem::replace(node, left);
+        self.count_sizes(&node.spec, -1);
+        self.node_by_name.remove(&node.spec.name);
+        for &domain in &node.domains {
+            self.domains[domain as usize].nodes.retain(|&member| member != id);
+        }
+        self.forget_empty_domains();
+        self.vacant.leave(id, first, size);
+    }
+
+    fn forget_empty_domains(&mut self) {
+        let (domains, vacant) = (&mut self.domains, &mut self.vacant_domains);
+        self.domain_by_path.retain(|_, &mut id| {
+            let domain = &mut domains[id as usize];
+            if domain.nodes.is_empty() {
+                *domain = Domain { level: NO_LEVEL, name: String::new(), nodes: vec![] };
+                vacant.insert(id);
+            }
+            domain.level != NO_LEVEL
+        });
     }
 
     fn enter_features(&mut self, names: &[String]) {
@@ -312,38 +412,50 @@ impl Cluster {
 
     /// The first of its devices and their number; its pools follow.
     fn add_devices(&mut self, node: NodeId, spec: &NodeSpec) -> (u32, u32) {
-        let first = self.devices.len() as u32;
+        let mut devices = vec![];
         let mut island = 0;
         for group in &spec.devices {
             let kind = self.kind(&group.kind).expect("accept admits only known kinds");
             for position in 0..group.count {
                 let number = position.checked_div(group.island).map_or(NO_ISLAND, |nth| island + nth);
-                self.devices.push(Device::new(node, kind, number));
+                devices.push(Device::new(node, kind, number));
             }
             if group.island != 0 {
                 island += group.count.div_ceil(group.island);
             }
         }
-        let count = self.devices.len() as u32 - first;
+        let count = devices.len() as u32;
         if !spec.host.is_none() {
-            let kind = self.enter_pools();
-            let pool =
-                |pool: Pool| Device { amount: pool.of(&spec.host), ..Device::new(node, kind, NO_ISLAND) };
-            self.devices.extend(Pool::ALL.map(pool));
+            self.enter_pools();
+            for (pool, kind) in Pool::ALL.into_iter().zip(self.pool_kinds()) {
+                let amount = pool.of(&spec.host);
+                devices.push(Device { amount, ..Device::new(node, kind, NO_ISLAND) });
+            }
         }
+        let next = self.devices.len();
+        let first = self.vacant.take_block(devices.len() as u32, next as u32);
+        let end = next.min(first as usize + devices.len());
+        self.devices.splice(first as usize..end, devices);
         (first, count)
     }
 
-    fn enter_pools(&mut self) -> KindId {
-        *self.pools.get_or_insert_with(|| {
+    /// Makes the kinds of the pools, unless they are there.
+    pub fn enter_pools(&mut self) {
+        if self.pools.is_none() {
+            self.pools = Some(KindId(self.kinds.len() as u32));
             let spec = KindSpec { by_name: true, ..KindSpec::named("") };
-            self.kinds.push(Kind { spec, sizes: BTreeMap::new() });
-            KindId(self.kinds.len() as u32 - 1)
-        })
+            self.kinds.extend(Pool::ALL.map(|_| Kind { spec: spec.clone(), sizes: BTreeMap::new() }));
+        }
     }
 
     fn count_sizes(&mut self, spec: &NodeSpec, change: i32) {
         self.make += 1;
+        let Host { cpu_milli, memory_bytes } = &mut self.hosts;
+        let count = |sum: u64, part: u64| {
+            if change < 0 { sum.saturating_sub(part) } else { sum.saturating_add(part) }
+        };
+        (*cpu_milli, *memory_bytes) =
+            (count(*cpu_milli, spec.host.cpu_milli), count(*memory_bytes, spec.host.memory_bytes));
         for kind in self.kind_ids() {
             let name = &self.kinds[kind.index()].spec.name;
             let count: u32 =
@@ -359,14 +471,19 @@ impl Cluster {
         (0..path.len())
             .map(|level| {
                 let key = path[..=level].to_vec();
-                let next = self.domains.len() as u32;
+                let (domains, vacant) = (&mut self.domains, &mut self.vacant_domains);
                 *self.domain_by_path.entry(key).or_insert_with(|| {
-                    self.domains.push(Domain {
-                        level: level as u8,
-                        name: path[level].clone(),
-                        nodes: vec![],
-                    });
-                    next
+                    let domain = Domain { level: level as u8, name: path[level].clone(), nodes: vec![] };
+                    match vacant.pop_first() {
+                        Some(number) => {
+                            domains[number as usize] = domain;
+                            number
+                        }
+                        None => {
+                            domains.push(domain);
+                            domains.len() as u32 - 1
+                        }
+                    }
                 })
             })
             .collect()

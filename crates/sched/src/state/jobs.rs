@@ -12,18 +12,18 @@
 //! ```
 //! *Planned* waits for devices that others give back; *starting* holds all its devices.
 
+use crate::chunked::{Slots, SortedSet};
 use crate::class::ClassId;
 use consort_types::*;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
 #[derive(Clone, Debug, Default, Hash, Serialize, Deserialize)]
 pub(crate) struct Jobs {
-    /// Slots by id, behind the `gone` that fell off at the front because they ended. The first job has id 1.
-    /// Shared with copies of the state until one of them changes it.
-    slots: VecDeque<Option<Arc<Job>>>,
+    /// By id, behind the `gone` that fell off at the front because they ended. The first job has id 1.
+    slots: Slots<Job>,
     gone: u64,
     /// How many slots hold a job.
     living: u64,
@@ -32,11 +32,11 @@ pub(crate) struct Jobs {
     /// How each job ended, by id less one; `None` while it lives.
     endings: Vec<Option<Ending>>,
     /// Asks that could start now, were there room and were it their turn; some may still back off.
-    pub waiting: BTreeSet<AskId>,
+    pub waiting: SortedSet<AskId>,
     /// Asks that hold or are promised devices.
-    pub granted: BTreeSet<AskId>,
+    pub granted: SortedSet<AskId>,
     /// When running allocations reach their time limit.
-    pub limits: BTreeSet<(Time, AllocationId)>,
+    pub limits: SortedSet<(Time, AllocationId)>,
     /// Turns handed out so far.
     turns: u64,
 }
@@ -123,13 +123,13 @@ pub(crate) fn said(words: &Option<Arc<str>>) -> String {
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Why::Done => f.write_str("all its work is done"),
-            Why::Broke { outcome: Outcome::Succeeded, .. } => f.write_str("it ended and should not have"),
+            Why::Done => f.write_str("all its tasks have succeeded"),
+            Why::Broke { outcome: Outcome::Succeeded, .. } => f.write_str("a replica of the service ended"),
             Why::Broke { ask, outcome, words } => write!(f, "{} {outcome}{}", part(*ask), said(words)),
-            Why::TimeLimit { ask } => write!(f, "{} ran longer than its time limit", part(*ask)),
-            Why::Asked => f.write_str("somebody cancelled it"),
-            Why::AskedThere { words } => write!(f, "it was cancelled where it ran{}", said(words)),
-            Why::Hopeless { on } => write!(f, "it waited for job {on}, which ended in another way"),
+            Why::TimeLimit { ask } => write!(f, "{} exceeded its time limit", part(*ask)),
+            Why::Asked => f.write_str("it was cancelled"),
+            Why::AskedThere { words } => write!(f, "it was cancelled outside Consort{}", said(words)),
+            Why::Hopeless { on } => write!(f, "job {on}, which it waited for, did not end as required"),
         }
     }
 }
@@ -163,6 +163,36 @@ pub(crate) struct Job {
     pub dependents: BTreeSet<JobId>,
     /// What happened to it lately.
     pub story: Story,
+    /// What it had of hosts while it ran.
+    pub hosts: HostUse,
+}
+
+/// Processors and memory of hosts, multiplied by the time for which work ran on them. Exact, in whole numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct HostUse {
+    /// Thousandths of a processor, multiplied by nanoseconds.
+    cpu: u128,
+    /// Bytes, multiplied by nanoseconds.
+    memory: u128,
+}
+
+impl HostUse {
+    /// More of the same.
+    pub(crate) fn add(&mut self, host: &Host, ran: Span) {
+        let ran = ran.0.max(0) as u128;
+        self.cpu = self.cpu.saturating_add(u128::from(host.cpu_milli) * ran);
+        self.memory = self.memory.saturating_add(u128::from(host.memory_bytes) * ran);
+    }
+
+    /// Milliseconds of one processor.
+    pub fn cpu_ms(&self) -> u64 {
+        u64::try_from(self.cpu / 1_000_000_000).unwrap_or(u64::MAX)
+    }
+
+    /// Milliseconds of one mebibyte.
+    pub fn memory_mib_ms(&self) -> u64 {
+        u64::try_from((self.memory / 1_000_000) >> 20).unwrap_or(u64::MAX)
+    }
 }
 
 #[derive(Clone, Debug, Hash, Serialize, Deserialize)]
@@ -220,8 +250,9 @@ pub(crate) enum Last {
     },
     Refused(Arc<str>),
     Preempted(AskId),
-    NodeLost(NodeId),
-    DeviceIll(NodeId),
+    /// The node's name.
+    NodeLost(Arc<str>),
+    DeviceIll(Arc<str>),
 }
 
 #[derive(Clone, Debug, Hash, Serialize, Deserialize)]
@@ -340,13 +371,11 @@ impl Jobs {
     }
 
     pub fn get(&self, id: JobId) -> Option<&Job> {
-        let slot = id.0.checked_sub(1 + self.gone)?;
-        self.slots.get(slot as usize)?.as_deref()
+        self.slots.get(id.0.checked_sub(1 + self.gone)? as usize)
     }
 
     pub fn get_mut(&mut self, id: JobId) -> Option<&mut Job> {
-        let slot = id.0.checked_sub(1 + self.gone)?;
-        self.slots.get_mut(slot as usize)?.as_mut().map(Arc::make_mut)
+        self.slots.get_mut(id.0.checked_sub(1 + self.gone)? as usize)
     }
 
     pub fn ending(&self, id: JobId) -> Option<Ending> {
@@ -372,7 +401,7 @@ impl Jobs {
     }
 
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Job> {
-        self.slots.iter().filter_map(|slot| slot.as_deref())
+        self.slots.iter()
     }
 
     pub fn insert(&mut self, job: Job) {
@@ -380,19 +409,16 @@ impl Jobs {
         self.endings.push(None);
         self.living += 1;
         self.asks += job.asks.len() as u64;
-        self.slots.push_back(Some(Arc::new(job)));
+        self.slots.push(job);
     }
 
     pub fn remove(&mut self, id: JobId, ending: Ending) -> Job {
-        let slot = (id.0 - 1 - self.gone) as usize;
-        let job = self.slots[slot].take().expect("a job ends once");
+        let (job, fell) = self.slots.take((id.0 - 1 - self.gone) as usize);
+        let job = job.expect("a job ends once");
+        self.gone += fell as u64;
         self.endings[id.index()] = Some(ending);
         self.living -= 1;
         self.asks -= job.asks.len() as u64;
-        while matches!(self.slots.front(), Some(None)) {
-            self.slots.pop_front();
-            self.gone += 1;
-        }
         Arc::unwrap_or_clone(job)
     }
 }

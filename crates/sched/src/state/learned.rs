@@ -1,14 +1,11 @@
 //! What was learned about jobs from how they ended.
 //!
 //! Of jobs that ran out of device memory it is remembered, by tenant and name, in how much memory they did not fit. Bounded:
-//! beyond [`MOST`] the one that was last confirmed longest ago is forgotten.
+//! beyond `Constants::learned` the one that was last confirmed longest ago is forgotten.
 
 use consort_types::TenantId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// Facts that are kept.
-const MOST: usize = 4096;
 
 #[derive(Clone, Debug, Default, Hash, Serialize, Deserialize)]
 pub(crate) struct Learned {
@@ -18,10 +15,10 @@ pub(crate) struct Learned {
 
 impl Learned {
     /// A job of this name did not fit in so much memory of a device.
-    pub fn does_not_fit(&mut self, tenant: TenantId, name: &str, bytes: u64, seen: u64) {
+    pub fn does_not_fit(&mut self, (tenant, name): (TenantId, &str), bytes: u64, seen: u64, most: u32) {
         let fact = self.too_small.entry((tenant, name.to_owned())).or_default();
         *fact = (fact.0.max(bytes), seen);
-        if self.too_small.len() > MOST {
+        if self.too_small.len() > most as usize {
             let oldest = self.too_small.iter().min_by_key(|(_, fact)| fact.1).map(|(key, _)| key.clone());
             oldest.map(|key| self.too_small.remove(&key));
         }
@@ -47,8 +44,8 @@ mod tests {
     #[test]
     fn the_largest_that_was_too_small_counts_until_something_fits() {
         let (mut learned, red) = (Learned::default(), TenantId(1));
-        learned.does_not_fit(red, "train", 40, 1);
-        learned.does_not_fit(red, "train", 24, 2);
+        learned.does_not_fit((red, "train"), 40, 1, 10);
+        learned.does_not_fit((red, "train"), 24, 2, 10);
         assert_eq!((learned.too_small(red, "train"), learned.too_small(TenantId(2), "train")), (40, 0));
         learned.fits(red, "train", 80);
         assert_eq!(learned.too_small(red, "train"), 40);
@@ -59,11 +56,11 @@ mod tests {
     #[test]
     fn what_was_confirmed_longest_ago_is_forgotten_first() {
         let (mut learned, red) = (Learned::default(), TenantId(1));
-        for number in 0..=MOST as u64 {
-            learned.does_not_fit(red, &number.to_string(), 1, number);
-            learned.does_not_fit(red, "0", 1, number);
+        for number in 0..=10 {
+            learned.does_not_fit((red, &number.to_string()), 1, number, 10);
+            learned.does_not_fit((red, "0"), 1, number, 10);
         }
-        assert_eq!(learned.too_small.len(), MOST);
+        assert_eq!(learned.too_small.len(), 10);
         assert_eq!((learned.too_small(red, "0"), learned.too_small(red, "1")), (1, 0));
     }
 }

@@ -55,6 +55,11 @@ impl Tombstones {
         self.0.range(from..=to).next().map(|(&attempt, nodes)| (attempt, nodes[0]))
     }
 
+    /// An attempt that had a part on this node and may not be over yet.
+    pub fn on(&self, node: NodeId) -> Option<AllocationId> {
+        self.0.iter().find(|(_, nodes)| nodes.contains(&node)).map(|(&attempt, _)| attempt)
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = (AllocationId, &[NodeId])> {
         self.0.iter().map(|(&attempt, nodes)| (attempt, nodes.as_slice()))
     }

@@ -43,6 +43,7 @@ pub(super) const OPENB: Scenario = Scenario {
         "multigpu50",
     ],
     policies: &peer::POLICIES,
+    takes_any: false,
     needs_data: true,
 };
 

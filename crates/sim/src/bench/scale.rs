@@ -10,7 +10,6 @@ mod stream;
 
 use super::{BenchError, Progress, Row, Scenario};
 use crate::report::{Column, Report, peak_rss_mib};
-use consort_sched::policy::place::BestFit;
 use consort_sched::{Policy, Saved, Scheduler, stock};
 use consort_types::*;
 use cpu_time::ThreadTime;
@@ -27,6 +26,7 @@ pub(super) const SCALE: Scenario = Scenario {
     cases: &["100", "1000", "10000"],
     more_cases: &[],
     policies: &["fair"],
+    takes_any: false,
     needs_data: false,
 };
 
@@ -127,7 +127,7 @@ fn row(nodes: u32, pairs: u64, progress: &mut Progress<'_>, over: &mut Over<'_>)
 }
 
 fn policy() -> Arc<dyn Policy> {
-    stock::find("fair").expect("it is there").policy_with(Box::new(BestFit))
+    stock::find("fair/best-fit").expect("it is there").policy()
 }
 
 fn ms(time: Duration) -> f64 {

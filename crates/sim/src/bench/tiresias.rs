@@ -6,6 +6,7 @@ use crate::report::Report;
 use crate::run::Setup;
 use crate::workload::ReadError;
 use crate::workload::tiresias::read_jobs;
+use consort_sched::Registry;
 use std::path::Path;
 
 pub(super) const TIRESIAS: Scenario = Scenario {
@@ -14,6 +15,7 @@ pub(super) const TIRESIAS: Scenario = Scenario {
     cases: &["8"],
     more_cases: &["16"],
     policies: &peer::POLICIES,
+    takes_any: true,
     needs_data: true,
 };
 
@@ -21,7 +23,7 @@ pub(super) const TIRESIAS: Scenario = Scenario {
 const SLACK: f64 = 0.01;
 
 pub(super) fn run(
-    data: &Path,
+    (data, known): (&Path, &Registry),
     cases: &[String],
     policies: &[String],
     progress: &mut Progress<'_>,
@@ -35,7 +37,8 @@ pub(super) fn run(
             let setup = Setup {
                 inputs: cluster.inputs(),
                 devices: cluster.devices(),
-                policy: peer::policy(policy).expect("one of the policies"),
+                policy: peer::policy(policy)
+                    .unwrap_or_else(|| known.find(policy).expect("the benchmark knows it").policy()),
                 world: peer::world(&cluster, &jobs),
                 crash_every: None,
             };

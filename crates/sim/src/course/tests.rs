@@ -7,9 +7,8 @@ use consort_sched::stock;
 use std::sync::Arc;
 
 fn setup(cluster: &Cluster, workload: &Workload, policy: &str) -> Setup {
-    let stock = stock::ALL.iter().find(|stock| stock.name == policy).unwrap();
-    let place = Box::new(consort_sched::policy::place::BestFit);
-    let mut setup = Setup::new(cluster, workload, stock.policy_with(place));
+    let policy = stock::find(&format!("{policy}/best-fit")).unwrap().policy();
+    let mut setup = Setup::new(cluster, workload, policy);
     let delays = Delays { start: Span::seconds(20), stop: Span::seconds(5), ..Delays::default() };
     let faults = Faults { refuse: 0.05, late: 0.05, late_seconds: 60, ..Faults::default() };
     setup.world = setup.world.delayed(delays).breaking(faults, 3);
@@ -65,9 +64,7 @@ fn a_small_run_keeps_who_was_where() {
     let cluster = Cluster::uniform("h200", 1, 2);
     let submissions = vec![job("a", 100, 2, 10), job("b", 101, 1, 5)];
     let workload = Workload { submissions, ..Workload::default() };
-    let stock = stock::ALL.iter().find(|stock| stock.name == "fifo").unwrap();
-    let place = Box::new(consort_sched::policy::place::BestFit);
-    let setup = Setup::new(&cluster, &workload, stock.policy_with(place));
+    let setup = Setup::new(&cluster, &workload, stock::find("fifo/best-fit").unwrap().policy());
     let (_, course) = run_with_course(setup, &mut |_| {}).unwrap();
     let seconds = |time: Time| (time - course.start()).as_seconds();
     let told = course.stays().unwrap().iter().map(|stay| {

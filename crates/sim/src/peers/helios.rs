@@ -67,10 +67,6 @@ fn width(view: &View<'_>, ask: AskId) -> i64 {
 }
 
 impl Order for ByPrediction {
-    fn name(&self) -> &'static str {
-        "predicted area"
-    }
-
     fn key(&self, view: &View<'_>, ask: AskId, _now: Time) -> Key {
         let width = width(view, ask);
         Key { level: self.0[ask.job.index()] * width, rank: width }
@@ -78,10 +74,6 @@ impl Order for ByPrediction {
 }
 
 impl Order for ByWidth {
-    fn name(&self) -> &'static str {
-        "width"
-    }
-
     fn key(&self, view: &View<'_>, ask: AskId, _now: Time) -> Key {
         Key { level: width(view, ask), rank: 0 }
     }
@@ -106,12 +98,12 @@ impl Policy for Qssf {
     }
 }
 
-fn strict(name: &str, order: Box<dyn Order>) -> Pipeline {
+fn strict(name: &str, order: impl Order + 'static) -> Pipeline {
     Pipeline {
         name: name.into(),
-        order,
+        order: Arc::new(order),
         size: Box::new(size::Widest),
-        place: Box::new(WholeNodes),
+        place: Arc::new(WholeNodes),
         reclaim: vec![],
     }
 }
@@ -119,12 +111,12 @@ fn strict(name: &str, order: Box<dyn Order>) -> Pipeline {
 /// One of the four, for these jobs in this order.
 pub fn policy(name: &str, jobs: &[HeliosJob]) -> Option<Arc<dyn Policy>> {
     Some(match name {
-        "fifo" => Arc::new(strict("fifo", Box::new(order::Fifo))),
-        "sjf" => Arc::new(strict("sjf", Box::new(order::Shortest))),
+        "fifo" => Arc::new(strict("fifo", order::Fifo)),
+        "sjf" => Arc::new(strict("sjf", order::Shortest)),
         "qssf" => {
             let predictions: Arc<[i64]> = jobs.iter().map(|job| job.est_s).collect();
-            let usual = strict("qssf", Box::new(ByPrediction(predictions)));
-            Arc::new(Qssf { usual, fresh: strict("qssf", Box::new(ByWidth)) })
+            let usual = strict("qssf", ByPrediction(predictions));
+            Arc::new(Qssf { usual, fresh: strict("qssf", ByWidth) })
         }
         "srtf" => Arc::new(srtf::Srtf),
         _ => return None,

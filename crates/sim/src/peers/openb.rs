@@ -23,30 +23,30 @@ const ARRIVED: u64 = 130;
 
 /// One of [`POLICIES`]. FGD is told what is typical of the mix, as in the paper.
 pub fn policy(name: &str, typical: &[Typical], seed: u64) -> Option<Arc<dyn Policy>> {
-    let place: Box<dyn Place> = match name {
-        "random" => Box::new(Random { seed }),
-        "bestfit" => Box::new(BestFit),
+    let place: Arc<dyn Place> = match name {
+        "random" => Arc::new(Random { seed }),
+        "bestfit" => Arc::new(BestFit),
         "fgd" => {
             let asked = typical
                 .iter()
                 .map(|typical| Asked { shapes: to_shapes(&typical.pod), weight: typical.count });
-            Box::new(LeastFragments { asked: Some(asked.collect()) })
+            Arc::new(LeastFragments { asked: Some(asked.collect()) })
         }
         _ => return None,
     };
-    let (order, size, reclaim) = (Box::new(Fifo), Box::new(Widest), vec![]);
+    let (order, size, reclaim) = (Arc::new(Fifo), Box::new(Widest), vec![]);
     Some(Arc::new(Pipeline { name: name.into(), order, size, place, reclaim }))
 }
 
-/// The paper's best fit: the node with the least left of processors and devices together, the tightest device in it.
+/// The paper's best fit, for single members: the node with the least left of processors and devices together, the tightest device in it.
 /// Processors count in parts of 128, devices in parts of 8, which is what the largest nodes have.
-struct BestFit;
+pub struct BestFit;
 
 impl BestFit {
     /// What is left of a node once a member is there, in parts that make both sums whole numbers.
     fn left(need: &Need<'_>, node: NodeId) -> u64 {
         let taken = u64::from(need.devices) * u64::from(need.share);
-        let cpu = need.host_left(node).cpu_milli - need.host.cpu_milli;
+        let cpu = need.host_left(node).cpu_milli.saturating_sub(need.host.cpu_milli);
         cpu + 16 * (need.idle(node) - taken)
     }
 

@@ -62,13 +62,13 @@ impl Policy for Shortest {
 
 /// One of the three.
 pub fn policy(name: &str) -> Option<Arc<dyn Policy>> {
-    let pipeline = |order: Box<dyn Order>, reclaim: Vec<Box<dyn Reclaim>>| {
-        let (size, place) = (Box::new(size::Widest), Box::new(place::BestFit));
+    let pipeline = |order: Arc<dyn Order>, reclaim: Vec<Box<dyn Reclaim>>| {
+        let (size, place) = (Box::new(size::Widest), Arc::new(place::BestFit));
         Arc::new(Pipeline { name: name.into(), order, size, place, reclaim })
     };
     Some(match name {
-        "fifo" => pipeline(Box::new(order::Fifo), vec![]),
-        "dlas" => pipeline(Box::<order::LeastAttained>::default(), vec![Box::new(reclaim::Level)]),
+        "fifo" => pipeline(Arc::new(order::Fifo), vec![]),
+        "dlas" => pipeline(Arc::<order::LeastAttained>::default(), vec![Box::new(reclaim::Level)]),
         "shortest" => Arc::new(Shortest),
         _ => return None,
     })

@@ -97,12 +97,13 @@ impl Chronicle {
     fn is_told(&mut self, at: Time, input: &Input) -> bool {
         match input {
             Input::Started(id) => self.begun.remove(id) != Some(at),
-            Input::NodeJoined(spec) => self.directory.nodes().has(&spec.name),
+            Input::NodeJoined(spec) => at > Time::ZERO || self.directory.nodes().has(&spec.name),
             Input::StartRefused { .. }
             | Input::Ended { .. }
             | Input::NodeSilent(_)
             | Input::NodeReturned(_)
             | Input::NodeFenced(_)
+            | Input::NodeLeft(_)
             | Input::DeviceHealth { .. } => true,
             _ => false,
         }
@@ -136,22 +137,23 @@ impl Chronicle {
             Input::Cancel(id) => format!("to cancel {}", cast.job(*id)),
             Input::Pause(id) => format!("to pause {}", cast.job(*id)),
             Input::Resume(id) => format!("to resume {}", cast.job(*id)),
-            Input::Started(id) => format!("news that {} is up", cast.attempt(*id)),
+            Input::Started(id) => format!("report that {} is up", cast.attempt(*id)),
             Input::StartRefused { allocation, .. } => {
-                format!("news that {} could not start", cast.attempt(*allocation))
+                format!("report that {} could not start", cast.attempt(*allocation))
             }
-            Input::Ended { allocation, .. } => format!("news that {} ended", cast.attempt(*allocation)),
+            Input::Ended { allocation, .. } => format!("report that {} ended", cast.attempt(*allocation)),
             Input::OutputLost { allocation, .. } => {
-                format!("news that output of {} was lost", cast.attempt(*allocation))
+                format!("report that output of {} was lost", cast.attempt(*allocation))
             }
-            Input::NodeSilent(node) => format!("news that {} is silent", cast.node(*node)),
-            Input::NodeReturned(node) => format!("news that {} returned", cast.node(*node)),
-            Input::NodeFenced(node) => format!("news that {} was fenced", cast.node(*node)),
-            Input::NodeJoined(spec) => format!("news that {} joined", spec.name),
+            Input::NodeSilent(node) => format!("report that {} is silent", cast.node(*node)),
+            Input::NodeReturned(node) => format!("report that {} returned", cast.node(*node)),
+            Input::NodeFenced(node) => format!("report that {} was fenced", cast.node(*node)),
+            Input::NodeLeft(node) => format!("report that {} left for good", cast.node(*node)),
+            Input::NodeJoined(spec) => format!("report that {} joined", spec.name),
             Input::Drain(node) => format!("to drain {}", cast.node(*node)),
             Input::Undrain(node) => format!("to undrain {}", cast.node(*node)),
-            Input::ForeignUse { node, .. } => format!("news of others on {}", cast.node(*node)),
-            Input::DeviceHealth { node, .. } => format!("news of the devices of {}", cast.node(*node)),
+            Input::ForeignUse { node, .. } => format!("report of others on {}", cast.node(*node)),
+            Input::DeviceHealth { node, .. } => format!("report of the devices of {}", cast.node(*node)),
             Input::SetTenant(tenant) => format!("to change tenant {}", tenant.name),
             Input::SetQueue(queue) => format!("to change queue {}", queue.name),
             Input::Submit(spec) => format!("to submit {}", spec.name),

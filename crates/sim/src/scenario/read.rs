@@ -10,7 +10,8 @@ use super::words::Words;
 use crate::workload::read_error::Place;
 use crate::workload::{Cluster, ReadError, value};
 use crate::world::Delays;
-use consort_sched::stock;
+use consort_sched::Registry;
+use consort_sched::policy::NotFound;
 use consort_types::*;
 use std::collections::BTreeSet;
 
@@ -18,13 +19,13 @@ const KEYWORDS: [&str; 9] =
     ["cluster", "levels", "policy", "tenant", "queue", "world", "at", "expect", "finally"];
 const STATEMENT: &str = "cluster, levels, policy, tenant, queue, world, at, expect or finally";
 
-/// Reads a whole file.
-pub(super) fn read(text: &str) -> Result<Story, ReadError> {
+/// Reads a whole file, which may name these policies.
+pub(super) fn read(text: &str, policies: &Registry) -> Result<Story, ReadError> {
     let lines: Vec<&str> = text.lines().collect();
     let mut reader = Reader {
         story: Story {
             cluster: Cluster::default(),
-            policy: stock::standard().clone(),
+            policy: policies.standard().clone(),
             delays: Delays::default(),
             capabilities: Capabilities::default(),
             submissions: vec![],
@@ -32,6 +33,7 @@ pub(super) fn read(text: &str) -> Result<Story, ReadError> {
             crashes: vec![],
             blocks: vec![],
         },
+        policies,
         now: Time::ZERO,
         named: (BTreeSet::new(), BTreeSet::new()),
     };
@@ -55,13 +57,13 @@ fn title(lines: &[&str]) -> Result<usize, ReadError> {
     let word = lines.get(first).and_then(|line| line.split_whitespace().next());
     if word.is_none_or(|word| KEYWORDS.contains(&word)) {
         let place = Place { line: first as u64 + 1, column: 1 };
-        return Err(place.fail("there is no title, expected a paragraph that says what the story is about"));
+        return Err(place.fail("missing title, expected a paragraph that says what the scenario is about"));
     }
     let end = (first..lines.len()).find(|&line| lines[line].trim().is_empty()).unwrap_or(lines.len());
     match (first..end).find_map(|line| Some((line, keyword(lines[line])?))) {
         Some((line, keyword)) => {
             let place = Place { line: line as u64 + 1, column: 1 };
-            Err(place.fail(format!("`{keyword}` stands in the title, put an empty line before it")))
+            Err(place.fail(format!("`{keyword}` is part of the title; put an empty line before it")))
         }
         None => Ok(end),
     }
@@ -91,15 +93,16 @@ fn continues(line: &str) -> bool {
     line.starts_with(char::is_whitespace) && !is_empty(line)
 }
 
-struct Reader {
+struct Reader<'a> {
     story: Story,
+    policies: &'a Registry,
     /// The time of the last `at`.
     now: Time,
     /// Tenants and queues that jobs name.
     named: (BTreeSet<String>, BTreeSet<String>),
 }
 
-impl Reader {
+impl Reader<'_> {
     fn statement(&mut self, lines: &[&str], range: std::ops::Range<usize>) -> Result<(), ReadError> {
         let numbered: Vec<(u64, &str)> = range.clone().map(|line| (line as u64 + 1, lines[line])).collect();
         let mut words = Words::of(&numbered);
@@ -135,9 +138,14 @@ impl Reader {
             }
             Some("policy") => {
                 words.need(&["policy"])?;
+                let names = || self.policies.names().collect::<Vec<_>>().join(", ");
                 self.story.policy = words.read("the name of a policy", |name| {
-                    let names = || stock::ALL.iter().map(|stock| &*stock.name).collect::<Vec<_>>().join(", ");
-                    stock::find(name).ok_or_else(|| format!("one of {}", names()))
+                    self.policies.find(name).map_err(|why| match why {
+                        NotFound::TakesNone { policy, .. } => {
+                            format!("`{policy}` alone: it chooses devices itself and takes no placement")
+                        }
+                        _ => format!("one of {}", names()),
+                    })
                 })?;
                 words.done()
             }
@@ -171,12 +179,10 @@ impl Reader {
         let cluster = &mut self.story.cluster;
         if cluster.nodes.is_empty() {
             let whole = Place::default();
-            return Err(
-                whole.fail("there is no cluster, expected a line like `cluster 2 nodes, each 8 h200`")
-            );
+            return Err(whole.fail("missing cluster, expected a line like `cluster 2 nodes, each 8 h200`"));
         }
         if self.story.blocks.is_empty() {
-            let message = "there is no expectation, expected at least one line `expect` or `finally`";
+            let message = "missing expectation, expected at least one line `expect` or `finally`";
             return Err(Place::default().fail(message));
         }
         if cluster.tenants.is_empty() {

@@ -2,13 +2,13 @@
 
 use crate::workload::{Cluster, Submission};
 use crate::world::{Act, Delays};
-use consort_sched::stock::Stock;
+use consort_sched::policy::Entry;
 use consort_types::{Capabilities, Time};
 
 /// One story.
 pub(super) struct Story {
     pub cluster: Cluster,
-    pub policy: Stock,
+    pub policy: Entry,
     pub delays: Delays,
     pub capabilities: Capabilities,
     pub submissions: Vec<Submission>,

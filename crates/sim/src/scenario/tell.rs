@@ -93,10 +93,10 @@ fn doing(scheduler: &Scheduler, chronicle: &Chronicle, id: AskId, reason: &Reaso
         Reason::Running { apart: Some(level), .. } => format!("runs on {}, not within one {level}", here()),
         Reason::Running { .. } => format!("runs on {}", here()),
         Reason::Starting => format!("is starting on {}", here()),
-        Reason::Releasing => format!("is giving back {}", here()),
+        Reason::Releasing => format!("is releasing {}", here()),
         Reason::Promised(from) => {
             let from = from.iter().map(|giver| cast.ask(giver.ask)).collect();
-            format!("is promised {} that {} gives back", here(), list(from))
+            format!("is promised {} that {} is releasing", here(), list(from))
         }
         Reason::AfterJobs(jobs) => {
             let names = jobs.iter().map(|&job| cast.job(job)).collect();
@@ -104,11 +104,16 @@ fn doing(scheduler: &Scheduler, chronicle: &Chronicle, id: AskId, reason: &Reaso
         }
         Reason::AfterStages(stages) => format!("waits for stage {}", list(stages.clone())),
         Reason::EarlierAttempt { .. } => reason.to_string(),
-        Reason::BackingOff { until, last } => format!("tries again at {}: {last}", exact(*until)),
-        Reason::NoRoom { .. } | Reason::Ceiling { .. } => format!("waits: {reason}"),
-        Reason::Done | Reason::Next | Reason::Paused | Reason::Behind { .. } | Reason::NotReached => {
-            reason.to_string()
+        Reason::BackingOff { until, last } => format!("retries at {}: {last}", exact(*until)),
+        Reason::NoRoom { .. } | Reason::Ceiling { .. } | Reason::HostCeiling { .. } => {
+            format!("waits: {reason}")
         }
+        Reason::Done
+        | Reason::Next
+        | Reason::Paused
+        | Reason::Behind { .. }
+        | Reason::Deferred { .. }
+        | Reason::NotReached => reason.to_string(),
     }
 }
 
@@ -116,11 +121,14 @@ fn doing(scheduler: &Scheduler, chronicle: &Chronicle, id: AskId, reason: &Reaso
 pub(super) fn tenants(scheduler: &Scheduler) -> Vec<String> {
     let view = scheduler.view();
     let tenants = view.tenants().map(|(id, tenant)| {
+        let of_hosts = Pool::ALL.into_iter().map(|pool| (pool, view.pool_account(id, pool).held));
+        let of_hosts = of_hosts.filter(|(_, held)| *held > 0).map(|(pool, held)| pool.words(held));
         let held: Vec<String> = view
             .kinds()
             .map(|(kind, spec)| (view.account(id, kind).held, &spec.name))
             .filter(|(held, _)| *held > 0)
             .map(|(held, kind)| format!("{} {kind}", held as f64 / f64::from(WHOLE)))
+            .chain(of_hosts)
             .collect();
         match held.is_empty() {
             true => (tenant, format!("tenant {} holds nothing", tenant.name)),

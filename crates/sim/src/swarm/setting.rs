@@ -84,6 +84,18 @@ fn settings(dice: &mut Dice) -> Settings {
         node_link: dice.chance(0.3).then(|| "pcie".into()),
         lease: dice.seconds(5.0, 40.0),
         margin: dice.seconds(0.0, 10.0),
+        constants: dice.chance(0.3).then(|| constants(dice)),
+    }
+}
+
+/// As another version of the program might write them into its journals.
+fn constants(dice: &mut Dice) -> Constants {
+    Constants {
+        longest_backoff: dice.seconds(5.0, 4000.0),
+        refused_backoff: dice.seconds(0.0, 20.0),
+        usage_tick: Span::seconds(*dice.one_of(&[1, 60, 3600])),
+        usage_kept: *dice.one_of(&[1 << 31, Constants::FIRST.usage_kept]),
+        learned: dice.whole(1, 5),
     }
 }
 
@@ -99,7 +111,7 @@ pub(super) fn devices(dice: &mut Dice, kinds: usize) -> Vec<DeviceGroup> {
         .collect()
 }
 
-/// A tenant with quotas for some kinds.
+/// A tenant with quotas for some kinds, and ceilings for what hosts have.
 pub(super) fn tenant(dice: &mut Dice, name: &str, kinds: &[KindSpec], nodes: &[NodeSpec]) -> TenantSpec {
     let mut quotas = vec![];
     for kind in kinds {
@@ -107,8 +119,16 @@ pub(super) fn tenant(dice: &mut Dice, name: &str, kinds: &[KindSpec], nodes: &[N
         let there: u32 = groups.map(|group| group.count).sum();
         if dice.chance(0.5) {
             let guarantee = if dice.chance(0.6) { dice.whole(0, there) } else { 0 };
-            let ceiling = dice.chance(0.5).then(|| dice.whole(guarantee.max(1), there.max(guarantee) + 1));
+            let ceiling =
+                dice.chance(0.5).then(|| dice.whole(guarantee.max(1), there.max(guarantee) + 1).into());
             quotas.push(Quota { kind: kind.name.clone(), guarantee, ceiling });
+        }
+    }
+    for pool in Pool::ALL {
+        let there: u64 = nodes.iter().map(|node| pool.of(&node.host) / pool.unit()).sum();
+        if there > 0 && dice.chance(0.4) {
+            let ceiling = Some(1 + dice.below(there));
+            quotas.push(Quota { kind: pool.name().into(), guarantee: 0, ceiling });
         }
     }
     TenantSpec { name: name.into(), quotas }

@@ -15,8 +15,10 @@ pub(super) struct Trouble {
     pub dice: Dice,
     pub cluster: Cluster,
     pub counts: BTreeMap<&'static str, u64>,
-    /// Somebody changed the hardware of a node: what was accepted may never fit again.
+    /// The hardware of a node changed, or a node left: what was accepted may never fit again.
     pub refitted: bool,
+    /// New nodes so far.
+    arrived: u32,
     foreign: bool,
     ill: bool,
     /// Whether quotas change in this history: one in which they do not ends under its own ceilings.
@@ -31,6 +33,7 @@ impl Trouble {
             cluster,
             counts: BTreeMap::new(),
             refitted: false,
+            arrived: 0,
             foreign: false,
             ill: false,
             requotes,
@@ -43,7 +46,7 @@ impl Trouble {
 
     /// One random act.
     pub fn strike(&mut self, now: Time, rollout: &mut Rollout<VirtualWorld>, witness: &mut Witness) {
-        match self.dice.below(26) {
+        match self.dice.below(28) {
             0..4 => self.ask_something(now, rollout, witness),
             4..6 => self.change_quota(now, rollout, witness),
             6..8 => self.drain(now, rollout, witness),
@@ -56,6 +59,7 @@ impl Trouble {
             20..22 => self.repeat_news(now, rollout, witness),
             22 => self.repeat_orders(now, rollout),
             23..25 => self.set_adrift(now, rollout),
+            25..27 => self.leave(now, rollout),
             _ => self.talk_nonsense(now, rollout, witness),
         }
     }
@@ -176,21 +180,47 @@ impl Trouble {
         rollout.world.act_at(now, act);
     }
 
+    /// A node leaves for good; mostly another one comes, with a name and devices of its own.
+    fn leave(&mut self, now: Time, rollout: &mut Rollout<VirtualWorld>) {
+        let node = self.node();
+        self.refitted = true;
+        self.count("node left for good");
+        rollout.world.act_at(now, Act::Leave(node));
+        if self.dice.chance(0.8) {
+            self.arrived += 1;
+            let like = self.cluster.nodes[node.index()].clone();
+            let devices = match self.dice.chance(0.5) {
+                true => like.devices.clone(),
+                false => setting::devices(&mut self.dice, self.cluster.kinds.len()),
+            };
+            // The name of a node that left may be used again.
+            let name = if self.dice.chance(0.2) { like.name.clone() } else { format!("new{}", self.arrived) };
+            let later = now + self.dice.seconds(0.0, 200.0);
+            self.count("new node");
+            rollout.world.act_at(later, Act::Arrive(NodeSpec { name, devices, ..like }));
+        }
+    }
+
     fn foreign_use(&mut self, now: Time, rollout: &mut Rollout<VirtualWorld>, witness: &mut Witness) {
         let node = self.node();
-        let count = rollout.scheduler.view().nodes().nth(node.index()).map_or(0, |node| node.devices);
+        let count = rollout.scheduler.view().node_by_id(node).map_or(0, |node| node.devices);
         let shares = (0..count)
             .map(|_| if self.dice.chance(0.5) { 0 } else { *self.dice.one_of(&[1, 300, 500, 1000]) })
             .collect();
         self.count("foreign use");
         self.foreign = true;
         let shares = if self.dice.chance(0.3) { vec![0; count as usize] } else { shares };
-        self.say(now, rollout, witness, Input::ForeignUse { node, shares });
+        let has = self.cluster.nodes[node.index()].host;
+        let part = |of: u64, dice: &mut Dice| if of > 0 { dice.below(of + 1) } else { 0 };
+        let (cpu_milli, memory_bytes) =
+            (part(has.cpu_milli, &mut self.dice), part(has.memory_bytes, &mut self.dice));
+        let host = if self.dice.chance(0.5) { Host::NONE } else { Host { cpu_milli, memory_bytes } };
+        self.say(now, rollout, witness, Input::ForeignUse { node, shares, host });
     }
 
     fn illness(&mut self, now: Time, rollout: &mut Rollout<VirtualWorld>, witness: &mut Witness) {
         let node = self.node();
-        let count = rollout.scheduler.view().nodes().nth(node.index()).map_or(0, |node| node.devices);
+        let count = rollout.scheduler.view().node_by_id(node).map_or(0, |node| node.devices);
         let ill = (0..count).filter(|_| self.dice.chance(0.3));
         let ill = ill.map(|device| Illness { device, why: "a scripted fault".into() }).collect();
         self.count("ill devices");
@@ -267,9 +297,10 @@ impl Trouble {
             1 => Input::Pause(JobId(1 << 50)),
             2 => Input::NodeSilent(node),
             3 => Input::NodeFenced(node),
-            4 => Input::ForeignUse { node, shares: vec![] },
-            5 => Input::ForeignUse { node: NodeId(0), shares: vec![1001; 3] },
+            4 => Input::ForeignUse { node, shares: vec![], host: Host::NONE },
+            5 => Input::ForeignUse { node: NodeId(0), shares: vec![1001; 3], host: Host::NONE },
             6 => Input::over(nobody, Outcome::Failed { code: i32::MIN, cause: Cause::Exit }),
+            _ if rollout.scheduler.view().nodes().next().is_none() => return, // a topology may be set now
             _ => Input::Configure(Settings::default()),
         };
         self.count("nonsense");
@@ -293,7 +324,8 @@ impl Trouble {
                 rollout.input(now, Input::DeviceHealth { node, ill: vec![] }, witness);
             }
             if self.foreign {
-                rollout.input(now, Input::ForeignUse { node, shares: vec![0; count as usize] }, witness);
+                let shares = vec![0; count as usize];
+                rollout.input(now, Input::ForeignUse { node, shares, host: Host::NONE }, witness);
             }
         }
         // What was accepted under other quotas may not fit the first ones; without ceilings everything does.

@@ -32,9 +32,12 @@ pub(super) struct Witness {
     /// Preemptions since anything last moved on.
     idle_preemptions: u64,
     usage: BTreeMap<(TenantId, KindId), Usage>,
+    /// The same of what they hold of hosts: of processors in thousandths, of memory in bytes.
+    host_usage: BTreeMap<(TenantId, Pool), Usage>,
     last_at: Time,
     /// Tenants that may stand above a ceiling, because it was lowered beneath them.
     lowered: BTreeSet<(TenantId, KindId)>,
+    lowered_hosts: BTreeSet<(TenantId, Pool)>,
     gone: BTreeSet<JobId>,
 }
 
@@ -44,6 +47,37 @@ struct Usage {
     held: u64,
     area: u128,
     roundings: u64,
+}
+
+impl Usage {
+    /// Time passed, and then so much is held.
+    fn pass(&mut self, span: Span, held: u64) {
+        self.area += u128::from(self.held) * span.0 as u128;
+        self.roundings += u64::from(self.held != held) * 64;
+        self.held = held;
+    }
+
+    /// What was counted here in milliseconds of a unit, where that is not what was settled once nothing is held.
+    fn differs(&self, settled: u128, unit: u64) -> Option<u128> {
+        let counted = self.area / (u128::from(unit) * 1_000_000);
+        let is_wrong = settled > counted || settled + u128::from(self.roundings) < counted;
+        (self.held == 0 && is_wrong).then_some(counted)
+    }
+}
+
+/// What a tenant's jobs hold of a pool because they asked for it, going by their specs.
+fn asked_of_hosts(view: &View<'_>, tenant: TenantId, pool: Pool) -> u64 {
+    let asks = view.granted().filter_map(|id| view.ask(id));
+    let holding = asks.filter(|ask| ask.tenant() == tenant && ask.doing() != Doing::Planned);
+    let asked = holding.map(|ask| {
+        let roles = ask.spec().stages[usize::from(ask.id().stage)].roles.iter().zip(ask.fills());
+        let each = |(role, fill): (&Role, &Fill)| {
+            pool.of(&role.shapes[usize::from(fill.shape)].host) * u64::from(fill.count)
+        };
+        let granted = ask.grants().iter().filter(|grant| view.pool_of(grant.device) == Some(pool));
+        roles.map(each).sum::<u64>().min(granted.map(|grant| grant.memory_bytes).sum())
+    });
+    asked.sum()
 }
 
 impl Witness {
@@ -62,8 +96,10 @@ impl Witness {
             plans_now: (Time(i64::MIN), 0),
             idle_preemptions: 0,
             usage: BTreeMap::new(),
+            host_usage: BTreeMap::new(),
             last_at: Time(i64::MIN),
             lowered: BTreeSet::new(),
+            lowered_hosts: BTreeSet::new(),
             gone: BTreeSet::new(),
         }
     }
@@ -128,6 +164,7 @@ impl Witness {
             Input::SetTenant(spec) => {
                 let tenant = view.tenant(&spec.name).expect("just set");
                 self.lowered.extend(view.kinds().map(|(kind, _)| (tenant, kind)));
+                self.lowered_hosts.extend(Pool::ALL.map(|pool| (tenant, pool)));
             }
             _ => self.idle_preemptions = 0,
         }
@@ -146,16 +183,26 @@ impl Witness {
         for (tenant, _) in view.tenants() {
             for (kind, _) in view.kinds() {
                 let account = view.account(tenant, kind);
-                let usage = self.usage.entry((tenant, kind)).or_default();
-                usage.area += u128::from(usage.held) * span.0 as u128;
-                usage.roundings += u64::from(usage.held != account.held) * 64;
-                usage.held = account.held;
+                self.usage.entry((tenant, kind)).or_default().pass(span, account.held);
                 let is_kept = account.ceiling.is_none_or(|ceiling| account.held <= ceiling);
                 if is_kept && !planned.contains(&tenant) {
                     self.lowered.remove(&(tenant, kind));
                 }
                 if !is_kept && !self.lowered.contains(&(tenant, kind)) {
                     self.fail(format!("{tenant} holds {} of {kind}, above its ceiling", account.held));
+                }
+            }
+            for pool in Pool::ALL {
+                let account = view.pool_account(tenant, pool);
+                self.host_usage.entry((tenant, pool)).or_default().pass(span, account.held);
+                // What was only counted may be above it.
+                let asked = asked_of_hosts(view, tenant, pool);
+                let is_kept = account.ceiling.is_none_or(|ceiling| asked <= ceiling);
+                if is_kept && !planned.contains(&tenant) {
+                    self.lowered_hosts.remove(&(tenant, pool));
+                }
+                if !is_kept && !self.lowered_hosts.contains(&(tenant, pool)) {
+                    self.fail(format!("{tenant} asked for {asked} of {}, above its ceiling", pool.name()));
                 }
             }
         }
@@ -166,10 +213,15 @@ impl Witness {
         let mut wrong = vec![];
         for (&(tenant, kind), usage) in &self.usage {
             let settled = u128::from(view.account(tenant, kind).usage_device_ms);
-            let counted = usage.area / 1_000_000_000;
-            if usage.held == 0 && (settled > counted || settled + u128::from(usage.roundings) < counted) {
+            if let Some(counted) = usage.differs(settled, u64::from(WHOLE)) {
                 wrong
                     .push(format!("{tenant} used {counted} device-ms of {kind}, its account says {settled}"));
+            }
+        }
+        for (&(tenant, pool), usage) in &self.host_usage {
+            let (settled, name) = (view.pool_account(tenant, pool).usage_ms, pool.name());
+            if let Some(counted) = usage.differs(settled, pool.unit()) {
+                wrong.push(format!("{tenant} used {counted} ms of {name}, its account says {settled}"));
             }
         }
         wrong.into_iter().for_each(|what| self.fail(what));
@@ -285,8 +337,7 @@ fn whole(view: &View<'_>, spec: &JobSpec, ask: AskId, placement: &Placement) -> 
     if seated && placement.grants.is_empty() {
         return Err("members without devices sit nowhere".into());
     }
-    let node_of =
-        |grant: &Grant| view.nodes().nth(view.locate(grant.device).0.index()).expect("a known node");
+    let node_of = |grant: &Grant| view.node_by_id(view.locate(grant.device).0).expect("a known node");
     let kinds: Vec<(KindId, &KindSpec)> = view.kinds().collect();
     if stage.roles.len() != placement.fills.len() {
         return Err("not every role is filled".into());

@@ -35,13 +35,10 @@ impl<P: Copy> Assembly<P> {
     pub fn add(&mut self, submission: Submission, waits: Vec<Wait<P>>) -> Result<(), String> {
         let position = self.submissions.len();
         if position == limits::JOBS {
-            return Err("is beyond the 5,000,000th job, expected fewer".into());
+            return Err("is beyond the limit of 5,000,000 jobs".into());
         }
         if self.positions.insert(submission.label.clone(), position).is_some() {
-            return Err(format!(
-                "{} is the name of an earlier job, expected another",
-                value::quoted(&submission.label)
-            ));
+            return Err(format!("duplicate job name {}", value::quoted(&submission.label)));
         }
         self.tenants.note(&submission.spec.tenant, plain_tenant);
         self.queues.note(&submission.spec.queue, plain_queue);
@@ -71,7 +68,7 @@ impl<P: Copy> Assembly<P> {
                     None => return fail("expected the name of a job in this file"),
                     Some(&other) if !seen.insert(other) => return fail("expected each job only once"),
                     Some(&other) if submissions[other].at > submissions[position].at => {
-                        return fail("expected a job that is submitted earlier");
+                        return fail("expected a job submitted earlier");
                     }
                     Some(&other)
                         if other >= position && submissions[other].at == submissions[position].at =>

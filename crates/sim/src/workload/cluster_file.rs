@@ -47,7 +47,8 @@ use super::limits;
 use super::read_error::{InFile, ReadError};
 use super::yaml::{self, Fields, Node, Value};
 use super::{Cluster, DEFAULT, value};
-use consort_types::{KindSpec, LevelSpec, QueueSpec, Quota, Settings, TenantSpec};
+use consort_types::file::kinds;
+use consort_types::{KindSpec, LevelSpec, Pool, QueueSpec, Quota, Settings, TenantSpec};
 use std::collections::BTreeSet;
 
 mod nodes;
@@ -62,7 +63,7 @@ fn cluster(text: &str) -> Result<Cluster, ReadError> {
     let mut fields = yaml::parse(text, "a cluster")?.fields("a cluster", &known)?;
     let settings = settings(&mut fields)?;
     let declares = fields.given("kinds").is_some();
-    let mut kinds = each(&mut fields, "kinds", "a kind", &["name", "vendor", "memory"], kind)?;
+    let mut kinds = each(&mut fields, "kinds", "a kind", &kinds::FIELDS, kind)?;
     let names = kinds.iter().map(|kind| kind.name.as_str()).collect();
     let nodes = nodes::nodes(fields.need("nodes")?, &settings, declares.then_some(&names))?;
     if !declares {
@@ -104,7 +105,7 @@ fn each<T>(
         if !names.insert(name.clone()) {
             return Err(named
                 .place
-                .fail(format!("{what} called `{name}` is already there, expected another name")));
+                .fail(format!("{what} called `{name}` already exists, expected another name")));
         }
         things.push(make(fields, name)?);
     }
@@ -116,12 +117,12 @@ fn settings(fields: &mut Fields) -> Result<Settings, ReadError> {
     let place = fields.given("levels").unwrap_or_default();
     settings.levels = each(fields, "levels", "a level", &["name", "link"], |mut fields, name| {
         if name == "node" || name == "island" {
-            return Err(fields.place.fail(format!("level `{name}` is always there, expected another name")));
+            return Err(fields.place.fail(format!("level `{name}` always exists, expected another name")));
         }
         Ok(LevelSpec { name, link: fields.read("link", value::name)? })
     })?;
     if settings.levels.len() > limits::LEVELS {
-        return Err(place.fail("`levels` has more than 16 entries, expected fewer"));
+        return Err(place.fail("`levels` has more than 16 entries"));
     }
     if let Some(links) = fields.take("links") {
         let mut links = links.fields("`links`", &["island", "node"])?;
@@ -134,14 +135,16 @@ fn settings(fields: &mut Fields) -> Result<Settings, ReadError> {
 }
 
 fn kind(mut fields: Fields, name: String) -> Result<KindSpec, ReadError> {
-    let vendor = fields.read("vendor", value::name)?.unwrap_or_default();
-    let memory_bytes = fields.read("memory", value::memory)?.unwrap_or(0);
-    Ok(KindSpec { name, vendor, memory_bytes, by_name: false })
+    kinds::read(&mut fields, name)
 }
 
 fn tenant(mut fields: Fields, name: String, kinds: &BTreeSet<&str>) -> Result<TenantSpec, ReadError> {
     let mut quotas = vec![];
     for (key, node) in fields.take("quotas").map_or(Ok(vec![]), |node| node.entries("quotas"))? {
+        if let Some(pool) = pool(&key, kinds) {
+            quotas.push(host_quota(pool, node)?);
+            continue;
+        }
         let kind = known_kind(&key, kinds)?;
         let amount = |text: &str| value::count(text, 0, limits::DEVICES as u32);
         let (guarantee, ceiling) = match node.value {
@@ -149,15 +152,17 @@ fn tenant(mut fields: Fields, name: String, kinds: &BTreeSet<&str>) -> Result<Te
                 let place = node.place;
                 let mut quota = node.fields("a quota", &["guarantee", "ceiling"])?;
                 let guarantee = quota.read("guarantee", amount)?.unwrap_or(0);
-                let ceiling = quota.read("ceiling", amount)?;
+                let ceiling: Option<u32> = quota.read("ceiling", amount)?;
                 if ceiling.is_some_and(|ceiling| ceiling < guarantee) {
-                    return Err(place.fail("the ceiling is below the guarantee, expected at least as much"));
+                    return Err(
+                        place.fail("the ceiling is below the guarantee, expected at least the guarantee")
+                    );
                 }
                 (guarantee, ceiling)
             }
             _ => (node.read(&kind, amount)?, None),
         };
-        quotas.push(Quota { kind, guarantee, ceiling });
+        quotas.push(Quota { kind, guarantee, ceiling: ceiling.map(u64::from) });
     }
     Ok(TenantSpec { name, quotas })
 }
@@ -168,7 +173,7 @@ fn queue(mut fields: Fields, name: String, known: &BTreeSet<&str>) -> Result<Que
         let tenant = node.read("tenants", value::name)?;
         if !known.contains(tenant.as_str()) {
             let message =
-                format!("tenant {} is not declared, expected one of {}", value::quoted(&tenant), some(known));
+                format!("unknown tenant {}, expected one of {}", value::quoted(&tenant), some(known));
             return Err(node.place.fail(message));
         }
         tenants.push(tenant);
@@ -178,14 +183,42 @@ fn queue(mut fields: Fields, name: String, known: &BTreeSet<&str>) -> Result<Que
     Ok(QueueSpec { name, priority, strict, tenants })
 }
 
+/// The part of hosts that a quota is for, unless a kind is called so.
+fn pool(key: &Node, kinds: &BTreeSet<&str>) -> Option<Pool> {
+    let name = key.text("kind").ok().filter(|name| !kinds.contains(name))?;
+    if name == "host_memory" { Some(Pool::Memory) } else { Pool::named(name) }
+}
+
+/// `{ceiling: 64}` for `cpus`, `{ceiling: 512GiB}` for `mem`.
+fn host_quota(pool: Pool, node: Node) -> Result<Quota, ReadError> {
+    let (name, place) = (pool.name(), node.place);
+    let refused = || {
+        let like = if pool == Pool::Cpu { "64" } else { "512GiB" };
+        place.fail(format!(
+            "`{name}` cannot be guaranteed, expected a ceiling alone like `{{ceiling: {like}}}`"
+        ))
+    };
+    let Value::Map(_) = node.value else { return Err(refused()) };
+    let mut quota = node.fields("a quota", &["guarantee", "ceiling"])?;
+    if quota.given("guarantee").is_some() {
+        return Err(refused());
+    }
+    let ceiling = match pool {
+        Pool::Cpu => {
+            quota.read("ceiling", |text| value::count(text, 0, limits::DEVICES as u32))?.map(u64::from)
+        }
+        Pool::Memory => quota.read("ceiling", value::memory)?,
+    };
+    Ok(Quota { kind: name.into(), guarantee: 0, ceiling })
+}
+
 /// A kind that the file declares.
 fn known_kind(node: &Node, known: &BTreeSet<&str>) -> Result<String, ReadError> {
     let name = node.read("kind", value::name)?;
     match known.contains(name.as_str()) {
         true => Ok(name),
         false => {
-            let message =
-                format!("kind {} is not declared, expected one of {}", value::quoted(&name), some(known));
+            let message = format!("unknown kind {}, expected one of {}", value::quoted(&name), some(known));
             Err(node.place.fail(message))
         }
     }

@@ -134,7 +134,7 @@ impl Row<'_> {
         if throughput <= 0.0 {
             return Ok(None);
         }
-        let long = "the steps take more than 100 years, or less than no time, expected others";
+        let long = "the steps take more than 100 years, or a negative time";
         seconds(steps / throughput).map(Some).ok_or_else(|| place.fail(long))
     }
 }

@@ -98,7 +98,7 @@ fn jobs(bytes: &[u8]) -> Result<Vec<HeliosJob>, ReadError> {
         _ => table.column("cluster"),
     };
     if !group.is_there() {
-        return Err(table.place_of(id).fail("the header has no column `vc` or `cluster`, expected one"));
+        return Err(table.place_of(id).fail("missing column `vc` or `cluster`"));
     }
     let (mut jobs, mut seen) = (vec![], HashSet::new());
     while table.next()? {
@@ -115,7 +115,7 @@ fn jobs(bytes: &[u8]) -> Result<Vec<HeliosJob>, ReadError> {
             return Err(table.complain(id, "a number that no earlier job has"));
         }
         if jobs.len() == limits::JOBS {
-            return Err(table.place_of(id).fail("is beyond the 5,000,000th job, expected fewer"));
+            return Err(table.place_of(id).fail("is beyond the limit of 5,000,000 jobs"));
         }
         jobs.push(job);
     }
@@ -131,7 +131,7 @@ fn groups(bytes: &[u8]) -> Result<Vec<HeliosGroup>, ReadError> {
         _ => table.column("cluster"),
     };
     if !name.is_there() {
-        return Err(table.place_of(nodes).fail("the header has no column `vc` or `cluster`, expected one"));
+        return Err(table.place_of(nodes).fail("missing column `vc` or `cluster`"));
     }
     let (mut groups, mut seen, mut devices) = (vec![], HashSet::new(), 0u64);
     while table.next()? {
@@ -145,9 +145,7 @@ fn groups(bytes: &[u8]) -> Result<Vec<HeliosGroup>, ReadError> {
         }
         devices = devices.saturating_add(u64::from(group.nodes) * u64::from(group.gpus_per_node));
         if devices > limits::DEVICES {
-            return Err(table
-                .place_of(nodes)
-                .fail("the devices up to here are more than 1,000,000, expected fewer"));
+            return Err(table.place_of(nodes).fail("the devices up to here are more than 1,000,000"));
         }
         groups.push(group);
     }

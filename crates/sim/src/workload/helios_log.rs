@@ -58,7 +58,7 @@ fn jobs(bytes: &[u8]) -> Result<Workload, ReadError> {
         let length = table.need(duration, maybe(seconds))?;
         let started = !start.is_there() || table.need(start, maybe(moment))?.is_some();
         let (Some(length), true, true) = (length, started, gpus > 0) else {
-            left.leave(if gpus == 0 { "no device is asked for" } else { "never started" });
+            left.leave(if gpus == 0 { "no devices requested" } else { "never started" });
             continue;
         };
         let mut spec = JobSpec::gang(label.as_str(), gpus, Shape::any());

@@ -15,37 +15,12 @@ use super::assemble::{Assembly, Wait};
 use super::read_error::{InFile, ReadError};
 use super::table::{Column, Table};
 use super::{DEFAULT, Submission, Truth, Workload, limits, value};
+use consort_types::file::fields;
 use consort_types::{Condition, Form, Host, JobSpec, Role, Shape, WHOLE};
 use std::sync::Arc;
 
 const NEEDED: [&str; 4] = ["name", "at", "run", "devices"];
-const KNOWN: [&str; 25] = [
-    "name",
-    "at",
-    "run",
-    "devices",
-    "devices_per_worker",
-    "kind",
-    "share",
-    "memory",
-    "within",
-    "prefer",
-    "cpus",
-    "host_memory",
-    "tasks",
-    "replicas",
-    "tenant",
-    "queue",
-    "priority",
-    "qos",
-    "deadline",
-    "estimate",
-    "time_limit",
-    "restart_cost",
-    "retries",
-    "failures",
-    "after",
-];
+const KNOWN: [&str; fields::count(u8::MAX, fields::TABLE)] = fields::names(u8::MAX, fields::TABLE);
 
 /// Reads a job table. `file` is what errors call it.
 pub fn parse(file: &str, bytes: &[u8]) -> Result<Workload, ReadError> {
@@ -68,6 +43,9 @@ macro_rules! columns {
         /// Where each column is, looked up once.
         struct Columns { $($name: Column),* }
         impl Columns {
+            #[cfg(test)]
+            const NAMES: &[&str] = &[$(stringify!($name)),*];
+
             fn of(table: &Table<'_>) -> Self {
                 Self { $($name: table.column(stringify!($name))),* }
             }
@@ -86,7 +64,7 @@ impl Columns {
         let form = self.form(table)?;
         let length = match form {
             Form::Service { .. } if table.text(self.run)?.is_some() => {
-                let message = "`run` is given beside `replicas`, expected only one of them";
+                let message = "`run` cannot be used with `replicas`";
                 return Err(table.place_of(self.run).fail(message));
             }
             Form::Service { .. } => Truth::FOREVER,
@@ -113,9 +91,9 @@ impl Columns {
     fn form(&self, table: &Table<'_>) -> Result<Form, ReadError> {
         let number = |text: &str| value::count(text, 1, limits::TASKS);
         match (table.read(self.tasks, number)?, table.read(self.replicas, number)?) {
-            (Some(_), Some(_)) => Err(table
-                .place_of(self.replicas)
-                .fail("`replicas` is given beside `tasks`, expected only one of them")),
+            (Some(_), Some(_)) => {
+                Err(table.place_of(self.replicas).fail("`replicas` cannot be used with `tasks`"))
+            }
             (Some(tasks), None) => Ok(Form::Bag { tasks }),
             (None, Some(replicas)) => Ok(Form::Service { replicas }),
             (None, None) => Ok(Form::Gang),
@@ -138,9 +116,7 @@ impl Columns {
             ..Shape::any()
         };
         if u64::from(count.max) * u64::from(shape.devices) > u64::from(limits::WIDTH) {
-            return Err(table
-                .place_of(self.devices)
-                .fail("one ask is for more than 1,000,000 devices, expected fewer"));
+            return Err(table.place_of(self.devices).fail("asks for more than 1,000,000 devices at once"));
         }
         let kinds = table.read(self.kind, kinds)?.unwrap_or_default();
         let mut shapes: Vec<Shape> =

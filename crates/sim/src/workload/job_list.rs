@@ -46,7 +46,7 @@ use super::assemble::{Assembly, Wait};
 use super::read_error::{InFile, Place, ReadError};
 use super::yaml::{self, Fields, Node, Value};
 use super::{DEFAULT, Submission, Truth, Workload, value};
-use consort_types::file::body::Dialect;
+use consort_types::file::fields;
 use consort_types::file::stages::Stage;
 use consort_types::{Condition, JobSpec, Shape, Span, StageSpec, Time};
 use std::sync::Arc;
@@ -54,23 +54,7 @@ use std::sync::Arc;
 mod body;
 
 /// Fields of a job that are not about what it runs on.
-const JOB: [&str; 15] = [
-    "name",
-    "at",
-    "tenant",
-    "queue",
-    "priority",
-    "qos",
-    "after",
-    "deadline",
-    "estimate",
-    "time_limit",
-    "restart_cost",
-    "retries",
-    "backoff",
-    "failures",
-    "stages",
-];
+const JOB: [&str; fields::count(fields::JOB, fields::LIST)] = fields::names(fields::JOB, fields::LIST);
 
 /// Reads a job list. `file` is what errors call it.
 pub fn parse(file: &str, text: &str) -> Result<Workload, ReadError> {
@@ -146,7 +130,7 @@ fn waits(node: Node) -> Result<Vec<Wait<Place>>, ReadError> {
 
 /// The stages of a job and their true lengths.
 fn stages(node: Node) -> Result<(Vec<StageSpec>, Vec<Span>), ReadError> {
-    let read = consort_types::file::stages::read(node, Dialect::List, &body::FIELDS, body::read)?;
+    let read = consort_types::file::stages::read(node, &body::FIELDS, body::read)?;
     let stage = |stage: Stage<body::Body>| {
         let Stage { name, after, body } = stage;
         (StageSpec { name, form: body.form, roles: body.roles, after }, body.length)

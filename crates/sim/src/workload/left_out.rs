@@ -40,8 +40,8 @@ impl LeftOut {
     /// One sentence for each reason.
     pub fn notes(&self) -> Vec<String> {
         let part = |count: u64| format!("{} of {} {}", grouped(count), grouped(self.seen), self.noun);
-        let left = self.reasons.iter().map(|(reason, count)| format!("left out {}: {reason}", part(*count)));
-        let lost = self.lost.iter().map(|(what, count)| format!("not kept, in {}: {what}", part(*count)));
+        let left = self.reasons.iter().map(|(reason, count)| format!("skipped {}: {reason}", part(*count)));
+        let lost = self.lost.iter().map(|(what, count)| format!("ignored in {}: {what}", part(*count)));
         left.chain(lost).collect()
     }
 }
@@ -65,7 +65,7 @@ mod tests {
             reason.into_iter().for_each(|reason| left.leave(reason));
         }
         left.lose("c");
-        let expected = ["left out 2 of 4 rows: a", "left out 1 of 4 rows: b", "not kept, in 1 of 4 rows: c"];
+        let expected = ["skipped 2 of 4 rows: a", "skipped 1 of 4 rows: b", "ignored in 1 of 4 rows: c"];
         assert_eq!(left.notes(), expected);
     }
 }

@@ -52,7 +52,7 @@ impl<'a> Lines<'a> {
             let text = std::str::from_utf8(line).map_err(|error| {
                 let before = String::from_utf8_lossy(&line[..error.valid_up_to()]);
                 let column = before.chars().count() as u64 + 1;
-                Place { line: self.number, column }.fail("the field is not UTF-8, expected UTF-8")
+                Place { line: self.number, column }.fail("the field is not UTF-8")
             })?;
             let fields = match self.between {
                 Between::Blanks => text.split_ascii_whitespace().collect(),
@@ -83,7 +83,7 @@ impl Line<'_> {
 
     /// Complains about the number of fields.
     pub fn miscounted(&self, expected: &str) -> ReadError {
-        self.place(0).fail(format!("the number of fields is {}, expected {expected}", self.len()))
+        self.place(0).fail(format!("{} fields, expected {expected}", self.len()))
     }
 
     /// Where a field begins. Counts characters: only for errors.

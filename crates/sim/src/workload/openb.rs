@@ -133,7 +133,7 @@ fn pods(bytes: &[u8], needed: &[&str]) -> Result<Vec<Pod>, ReadError> {
             return Err(table.complain(name, "a name that no earlier pod has"));
         }
         if pods.len() == limits::JOBS {
-            return Err(table.place_of(name).fail("is beyond the 5,000,000th pod, expected fewer"));
+            return Err(table.place_of(name).fail("is beyond the limit of 5,000,000 pods"));
         }
         pods.push(pod);
     }
@@ -158,7 +158,7 @@ fn nodes(bytes: &[u8]) -> Result<Vec<Node>, ReadError> {
         }
         devices += u64::from(count);
         if devices > limits::DEVICES || nodes.len() as u64 == limits::DEVICES {
-            let message = "the nodes or devices up to here are more than 1,000,000, expected fewer";
+            let message = "the nodes or devices up to here are more than 1,000,000";
             return Err(table.place_of(gpus).fail(message));
         }
         nodes.push(node);

@@ -142,11 +142,11 @@ fn read_tasks(bytes: &[u8], left: &mut LeftOut) -> Result<Gangs, ReadError> {
         let thousandths = table.need(gpu, maybe(hundredths))?.unwrap_or(0);
         let (start, end, members) = match (from, to, members) {
             _ if thousandths == 0 => {
-                left.leave("no device is asked for");
+                left.leave("no devices requested");
                 continue;
             }
             (_, _, None | Some(0)) => {
-                left.leave("no number of instances is given");
+                left.leave("no number of instances");
                 continue;
             }
             (Some(start), Some(end), Some(members)) if start <= end => (start, end, members),
@@ -165,7 +165,7 @@ fn read_tasks(bytes: &[u8], left: &mut LeftOut) -> Result<Gangs, ReadError> {
             left.lose("the part of a device beside whole ones, which became whole");
         }
         if u64::from(members) * u64::from(shape.devices) > u64::from(limits::WIDTH) {
-            let message = "one ask is for more than 1,000,000 devices, expected fewer";
+            let message = "asks for more than 1,000,000 devices at once";
             return Err(table.place_of(gpu).fail(message));
         }
         let role = Role {
@@ -193,7 +193,7 @@ fn add(
     };
     let gang = &mut gangs.list[position];
     if gang.roles.len() == limits::STAGES {
-        return Err(table.place_of(task).fail("is beyond the 1,000th task of its job, expected fewer"));
+        return Err(table.place_of(task).fail("is beyond the limit of 1,000 tasks per job"));
     }
     (gang.start, gang.end) = (gang.start.min(start), gang.end.max(end));
     gang.roles.push(role);

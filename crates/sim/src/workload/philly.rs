@@ -140,10 +140,10 @@ fn unreadable(error: &serde_json::Error) -> ReadError {
     // It quotes what it found in full, however long that is.
     let words: String = words.chars().take(300).flat_map(char::escape_debug).collect();
     if let Some(field) = words.strip_prefix("missing field ") {
-        return place.fail(format!("a job or attempt has no {field}, expected one"));
+        return place.fail(format!("missing field {field} of a job or attempt"));
     }
     if let Some(field) = words.strip_prefix("duplicate field ") {
-        return place.fail(format!("{field} is given twice, expected once"));
+        return place.fail(format!("duplicate field {field}"));
     }
     match error.is_data() {
         true => place.fail(words),
@@ -184,7 +184,7 @@ fn machines(bytes: &[u8]) -> Result<Cluster, ReadError> {
         }
         devices += u64::from(count);
         if devices > limits::DEVICES {
-            let message = "the devices up to here are more than 1,000,000, expected fewer";
+            let message = "the devices up to here are more than 1,000,000";
             return Err(table.place_of(gpus).fail(message));
         }
         kinds.entry(kind.clone()).or_insert(memory_bytes);

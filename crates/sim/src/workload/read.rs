@@ -73,8 +73,7 @@ fn workload(
                 let jobs = jobs.as_ref().map(|(file, bytes)| (file.as_str(), bytes.as_slice()));
                 pai::parse((file, bytes), jobs)
             } else if pai::is_job_table(&header) {
-                let message =
-                    "is PAI's table of jobs, which says nothing of devices, expected its table of tasks";
+                let message = "is PAI's table of jobs, which has no devices, expected its table of tasks";
                 Err(ReadError::whole(file, message))
             } else {
                 csv_workload(file, bytes, &header)
@@ -118,7 +117,7 @@ pub fn parse_cluster(file: &str, bytes: &[u8]) -> Result<Cluster, ReadError> {
 
 fn other_extension(file: &str, known: &str) -> ReadError {
     match extension(file) {
-        "tar" | "tgz" | "zip" => ReadError::whole(file, "is an archive, expected it unpacked"),
+        "tar" | "tgz" | "zip" => ReadError::whole(file, "is an archive; unpack it first"),
         _ => ReadError::whole(
             file,
             format!("has another extension, expected {known} or one of these with .gz"),
@@ -184,7 +183,7 @@ fn unpack(file: &str, packed: Vec<u8>) -> Result<Vec<u8>, ReadError> {
 
 fn check_size(file: &str, bytes: &[u8]) -> Result<(), ReadError> {
     match bytes.len() as u64 > limits::FILE_BYTES {
-        true => Err(ReadError::whole(file, "is larger than 2 GiB, expected less")),
+        true => Err(ReadError::whole(file, "is larger than 2 GiB")),
         false => Ok(()),
     }
 }
@@ -211,6 +210,6 @@ fn text<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str, ReadError> {
         let before = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
         let line = before.matches('\n').count() as u64 + 1;
         let column = before.chars().rev().take_while(|c| *c != '\n').count() as u64 + 1;
-        ReadError { line, column, ..ReadError::whole(file, "is not UTF-8, expected UTF-8") }
+        ReadError { line, column, ..ReadError::whole(file, "is not UTF-8") }
     })
 }

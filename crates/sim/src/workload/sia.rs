@@ -56,8 +56,8 @@ fn jobs(bytes: &[u8]) -> Result<Workload, ReadError> {
     let mut table = Table::open(bytes, &JOBS, &JOBS[..4])?;
     let [name, time, application, replicas, _, duration, gpu_time, _] = JOBS.map(|name| table.column(name));
     if !duration.is_there() && !gpu_time.is_there() {
-        let message = "the header has neither `duration` nor `gpu_time`, expected one of them, since profiles of \
-                       applications, which would say how long jobs are, are not read";
+        let message = "missing column `duration` or `gpu_time`: run times cannot be derived, since profiles of \
+                       applications are not read";
         return Err(table.place_of(name).fail(message));
     }
     let (mut assembly, mut left) = (Assembly::<()>::new(), LeftOut::of("rows"));
@@ -65,7 +65,7 @@ fn jobs(bytes: &[u8]) -> Result<Workload, ReadError> {
         left.see();
         let count = table.need(replicas, width)?;
         if count == 0 {
-            left.leave("no device is asked for");
+            left.leave("no devices requested");
             continue;
         }
         let label = table.need(name, value::name)?;
@@ -98,7 +98,7 @@ fn pool(bytes: &[u8]) -> Result<Workload, ReadError> {
         number += 1;
         let count = table.need(gpus, width)?;
         if count == 0 {
-            left.leave("no device is asked for");
+            left.leave("no devices requested");
             continue;
         }
         let mut spec = JobSpec::gang(label.as_str(), count, Shape::any());

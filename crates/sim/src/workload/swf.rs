@@ -128,7 +128,7 @@ impl Row {
             (Some(2..=4), _) => Some("part of a job that was interrupted"),
             (Some(5), None | Some(Span::ZERO)) => Some("cancelled before it started"),
             (_, None) => Some("no run time is known"),
-            _ if self.processors == 0 => Some("no processor is asked for"),
+            _ if self.processors == 0 => Some("no processors requested"),
             _ => None,
         }
     }
@@ -186,7 +186,7 @@ fn cluster(bytes: &[u8]) -> Result<Cluster, ReadError> {
         })?;
         *found = Some(number);
     }
-    let missing = "the comments at the top have neither `MaxProcs` nor `MaxNodes`, expected one of them";
+    let missing = "missing comment `MaxProcs` or `MaxNodes` at the top";
     let processors = processors.or(nodes).ok_or_else(|| Place { line: 1, column: 1 }.fail(missing))?;
     // A machine of which only the processors are known is one node for each: nothing else would be safe to say.
     let nodes = nodes.unwrap_or(processors).min(processors);

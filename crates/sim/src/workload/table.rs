@@ -65,14 +65,12 @@ impl<'a> Table<'a> {
                 return Err(fail(format!("column {name} is unknown, expected one of {known}")));
             }
             if table.header.contains(&name) {
-                return Err(fail(format!("column `{name}` is given twice, expected once")));
+                return Err(fail(format!("duplicate column `{name}`")));
             }
             table.header.push(name);
         }
         match needed.iter().find(|name| !table.header.iter().any(|column| column == **name)) {
-            Some(name) => {
-                Err(table.place(0).fail(format!("the header has no column `{name}`, expected one")))
-            }
+            Some(name) => Err(table.place(0).fail(format!("missing column `{name}`"))),
             None => Ok(table),
         }
     }
@@ -108,7 +106,7 @@ impl<'a> Table<'a> {
                     true => " as in the header".into(),
                     false => format!(": {}", self.header.join(", ")),
                 };
-                let message = format!("the number of fields is {found}, expected {expected}{like}");
+                let message = format!("{found} fields, expected {expected}{like}");
                 Err(self.place(0).fail(message))
             }
         }
@@ -158,7 +156,7 @@ impl<'a> Table<'a> {
 
     fn cell(&self, index: usize) -> Result<&str, ReadError> {
         let text = std::str::from_utf8(self.row.get(index).unwrap_or_default());
-        let text = text.map_err(|_| self.place(index).fail("the field is not UTF-8, expected UTF-8"))?;
+        let text = text.map_err(|_| self.place(index).fail("the field is not UTF-8"))?;
         Ok(text.trim())
     }
 

@@ -74,7 +74,7 @@ fn jobs(bytes: &[u8]) -> Result<Vec<TiresiasJob>, ReadError> {
             return Err(table.complain(id, "a number that no earlier job has"));
         }
         if jobs.len() == limits::JOBS {
-            return Err(table.place_of(id).fail("is beyond the 5,000,000th job, expected fewer"));
+            return Err(table.place_of(id).fail("is beyond the limit of 5,000,000 jobs"));
         }
         jobs.push(job);
     }
@@ -85,18 +85,18 @@ fn cluster(bytes: &[u8], kind: &str) -> Result<Cluster, ReadError> {
     let mut table = Table::open(bytes, &CLUSTER, &CLUSTER[..3])?;
     let [switches, nodes, gpus, ..] = CLUSTER.map(|name| table.column(name));
     if !table.next()? {
-        return Err(table.place_of(switches).fail("no row follows the header, expected one"));
+        return Err(table.place_of(switches).fail("missing row after the header"));
     }
     let (switches, nodes_each) = (table.need(switches, value::width)?, table.need(nodes, value::width)?);
     let count = table.need(gpus, value::width)?;
     let devices = u128::from(switches) * u128::from(nodes_each) * u128::from(count);
     if devices > u128::from(limits::DEVICES) {
-        return Err(table
-            .place_of(gpus)
-            .fail("the devices of the cluster are more than 1,000,000, expected fewer"));
+        return Err(table.place_of(gpus).fail("the devices of the cluster are more than 1,000,000"));
     }
     if table.next()? {
-        return Err(table.place_of(table.column("num_switch")).fail("is a second row, expected one"));
+        return Err(table
+            .place_of(table.column("num_switch"))
+            .fail("is a second row, expected a single one"));
     }
     let node = |index: u32| NodeSpec {
         name: format!("n{}", index + 1),

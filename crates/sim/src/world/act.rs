@@ -15,7 +15,7 @@ pub enum Act {
     Ask(u32, Request),
     /// So many of a submission's next starts are refused.
     RefuseNext(u32, u32),
-    /// A node dies: its work is gone, and it falls silent.
+    /// A node dies: its work is gone, and it stopped responding.
     Die(NodeId),
     /// A node is cut off for a while: its work goes on until its lease runs out, its news waits.
     CutOff(NodeId, Span),
@@ -33,6 +33,10 @@ pub enum Act {
     Repair(NodeId),
     /// The same, and meanwhile somebody put other devices into it and gave it other features.
     Refit(NodeId, Vec<DeviceGroup>, Vec<String>),
+    /// A node is switched off and leaves for good.
+    Leave(NodeId),
+    /// A new node joins.
+    Arrive(NodeSpec),
 }
 
 /// Something about one job, whose id is known only once it was accepted.
@@ -99,6 +103,8 @@ impl VirtualWorld {
             Act::CutOff(node, span) => self.cut_off(now, node, span, inputs),
             Act::Adrift { node, span, given_up } => self.set_adrift(now, node, span, given_up, inputs),
             Act::Repair(node) => self.repair(now, node, None, inputs),
+            Act::Leave(node) => self.leave(now, node, inputs),
+            Act::Arrive(spec) => self.arrive(spec, inputs),
             Act::Refit(node, devices, features) => self.repair(now, node, Some((devices, features)), inputs),
         }
     }

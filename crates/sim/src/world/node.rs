@@ -1,7 +1,7 @@
 //! Nodes that die, are cut off and come back; and allocations that are brought up and taken down on them.
 //!
 //! A dead node cannot be told from one that is cut off. So the end of work on a silent node is reported only when
-//! the node is heard again, or when its lease has run out: by then its own agent has ended everything there. A node that
+//! the node responds again, or when its lease has run out: by then its own agent has ended everything there. A node that
 //! is *adrift* has no such agent: its work goes on until the node is in reach again.
 
 use super::{Happening, Live, VirtualWorld};
@@ -29,7 +29,13 @@ enum Condition {
     Well,
     Dead,
     CutOff,
-    Adrift { given_up: bool },
+    Adrift {
+        given_up: bool,
+    },
+    /// It left; whether the scheduler has confirmed that.
+    Left {
+        confirmed: bool,
+    },
 }
 
 /// How many numbers a node's devices take, and its host if it accounts for it.
@@ -58,8 +64,38 @@ impl Nodes {
         self.condition[node.index()] != Condition::Well
     }
 
+    fn has_left(&self, node: NodeId) -> bool {
+        matches!(self.condition[node.index()], Condition::Left { .. })
+    }
+
+    /// The scheduler has numbered a node: one that has just joined, or any that is there when it starts again.
+    pub fn joined(&mut self, node: NodeId, first: DeviceId, spec: &NodeSpec) {
+        if self.specs.len() <= node.index() {
+            let count = node.index() + 1;
+            self.specs.resize(count, NodeSpec::default());
+            self.condition.resize(count, Condition::Well);
+            self.silences.resize(count, 0);
+            self.out.resize(count, false);
+        }
+        self.specs[node.index()] = spec.clone();
+        if self.condition[node.index()] == (Condition::Left { confirmed: true }) {
+            self.is_heard_again(node); // another node, by the number of one that left
+        }
+        let devices = first.index()..first.index() + size(spec);
+        if self.of_device.len() < devices.end {
+            self.of_device.resize(devices.end, node);
+        }
+        self.of_device[devices].fill(node);
+    }
+
+    pub fn left(&mut self, node: NodeId) {
+        self.condition[node.index()] = Condition::Left { confirmed: true };
+    }
+
     pub fn silent(&self) -> impl Iterator<Item = NodeId> + '_ {
-        (0..self.condition.len() as u32).map(NodeId).filter(|&node| self.is_silent(node))
+        (0..self.condition.len() as u32)
+            .map(NodeId)
+            .filter(|&node| self.is_silent(node) && !self.has_left(node))
     }
 
     /// Keeps an input until it is heard.
@@ -154,6 +190,9 @@ impl VirtualWorld {
 
     pub(super) fn die(&mut self, now: Time, node: NodeId, inputs: &mut Vec<Input>) {
         let was = self.nodes.condition[node.index()];
+        if self.nodes.has_left(node) {
+            return;
+        }
         self.end_work_on(now, node);
         match was {
             Condition::Well => {
@@ -162,9 +201,7 @@ impl VirtualWorld {
                 self.later(now + self.nodes.lease, Happening::LeaseOut(node, number));
                 inputs.push(Input::NodeSilent(node));
             }
-            Condition::CutOff | Condition::Dead | Condition::Adrift { .. } => {
-                self.nodes.condition[node.index()] = Condition::Dead
-            }
+            _ => self.nodes.condition[node.index()] = Condition::Dead,
         }
     }
 
@@ -261,13 +298,13 @@ impl VirtualWorld {
         }
     }
 
-    /// A node that was cut off is heard again: in time, or after its lease ran out.
+    /// A node that was cut off responds again: in time, or after its lease ran out.
     pub(super) fn reconnect(&mut self, now: Time, node: NodeId, number: u32, inputs: &mut Vec<Input>) {
         if self.nodes.silences[node.index()] != number {
             return;
         }
         match self.nodes.condition[node.index()] {
-            Condition::Well => {}
+            Condition::Well | Condition::Left { .. } => {}
             Condition::Dead => self.repair(now, node, None, inputs),
             Condition::Adrift { given_up: true } => self.drifts_back(now, node, inputs),
             Condition::CutOff | Condition::Adrift { given_up: false } => {
@@ -316,19 +353,51 @@ impl VirtualWorld {
         refit: Option<(Vec<DeviceGroup>, Vec<String>)>,
         inputs: &mut Vec<Input>,
     ) {
-        if !self.nodes.is_silent(node) {
+        if !self.nodes.is_silent(node) || self.nodes.has_left(node) {
             return;
         }
         self.empty(now, node);
         if let Some((devices, features)) = refit {
             self.nodes.specs[node.index()].features = features;
-            if devices != self.nodes.specs[node.index()].devices {
-                // Other devices get new numbers, behind all that ever were.
-                self.nodes.specs[node.index()].devices = devices;
-                self.nodes.of_device.extend(vec![node; size(&self.nodes.specs[node.index()])]);
-            }
+            self.nodes.specs[node.index()].devices = devices;
         }
         inputs.push(Input::NodeFenced(node));
         inputs.push(Input::NodeJoined(self.nodes.specs[node.index()].clone()));
+    }
+
+    /// A node is switched off, with all that ran there, and does not come back.
+    pub(super) fn leave(&mut self, now: Time, node: NodeId, inputs: &mut Vec<Input>) {
+        if self.nodes.has_left(node) {
+            return;
+        }
+        self.empty(now, node);
+        self.nodes.falls_silent(node, Condition::Left { confirmed: false });
+        self.nodes.out[node.index()] = true; // nothing is running there, nor will be
+        inputs.push(Input::NodeFenced(node));
+        inputs.push(Input::NodeLeft(node));
+    }
+
+    /// A node joins. One that was about to leave is back instead.
+    pub(super) fn arrive(&mut self, spec: NodeSpec, inputs: &mut Vec<Input>) {
+        let leaving = |nodes: &Nodes, at: usize| {
+            nodes.condition[at] == Condition::Left { confirmed: false } && nodes.specs[at].name == spec.name
+        };
+        if let Some(at) = (0..self.nodes.specs.len()).find(|&at| leaving(&self.nodes, at)) {
+            self.nodes.is_heard_again(NodeId(at as u32));
+        }
+        inputs.push(Input::NodeJoined(spec));
+    }
+
+    /// The scheduler still waits for the end of an attempt that had a part on the node: it is reported again.
+    pub(super) fn leaving_refused(&mut self, now: Time, node: NodeId) {
+        if self.nodes.condition.get(node.index()) == Some(&Condition::Left { confirmed: false }) {
+            self.later(now + Span::seconds(1), Happening::Leaves(node));
+        }
+    }
+
+    pub(super) fn leaves(&mut self, node: NodeId, inputs: &mut Vec<Input>) {
+        if self.nodes.condition[node.index()] == (Condition::Left { confirmed: false }) {
+            inputs.push(Input::NodeLeft(node));
+        }
     }
 }

@@ -70,7 +70,8 @@ impl VirtualWorld {
             Happening::Heard(_)
             | Happening::Reconnect(..)
             | Happening::LeaseOut(..)
-            | Happening::Emptied(..) => true,
+            | Happening::Emptied(..)
+            | Happening::Leaves(_) => true,
         });
     }
 }

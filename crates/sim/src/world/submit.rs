@@ -27,7 +27,7 @@ impl VirtualWorld {
         let (name, other) =
             (&self.submissions[index as usize].spec.name, &self.submissions[refused].spec.name);
         let subject = format!("job {name} waits for {other}, which was refused");
-        self.withheld.push(Refusal::new(Rule::NotThere, subject, format!("mend {other} first")));
+        self.withheld.push(Refusal::new(Rule::NotThere, subject, format!("fix {other} first")));
     }
 
     /// Why submissions were withheld, because of others that were refused.

@@ -4,67 +4,30 @@
 //! twice is an error, so that nothing written is silently ignored. Two [`Dialect`]s share all of this and differ in
 //! what a bare `devices: 8` means and in whether a role may say what it runs.
 
+use super::fields;
+use super::kinds;
 use super::limits;
 use super::read_error::{Place, ReadError};
 use super::value;
 use super::yaml::{Fields, Node};
 use crate::cluster::Host;
 use crate::job::{Count, Form, Role, Shape, WHOLE};
-use crate::precision::Precision;
-
-/// How many devices, in how many workers.
-pub const COUNTS: [&str; 3] = ["devices", "workers", "devices_per_worker"];
 
 /// What may be said of one shape beside its devices.
-pub const OF_A_SHAPE: [&str; 11] = [
-    "kind",
-    "share",
-    "memory",
-    "within",
-    "prefer",
-    "features",
-    "cpus",
-    "host_memory",
-    "mem",
-    "precision",
-    "on_oom",
-];
+const OF_A_SHAPE: [&str; fields::count(fields::SHAPE, fields::LIST)] =
+    fields::names(fields::SHAPE, fields::LIST);
 
 /// The fields about hardware; they exclude `roles`.
-pub const HARDWARE: [&str; 15] = joined(&[&COUNTS, &OF_A_SHAPE, &["shapes"]]);
+pub const HARDWARE: [&str; fields::count(fields::HARDWARE, fields::LIST)] =
+    fields::names(fields::HARDWARE, fields::LIST);
 
-/// Lists of fields, one after the other.
-pub const fn joined<const N: usize>(parts: &[&[&'static str]]) -> [&'static str; N] {
-    let (mut all, mut count, mut part) = ([""; N], 0, 0);
-    while part < parts.len() {
-        let mut field = 0;
-        while field < parts[part].len() {
-            all[count] = parts[part][field];
-            (count, field) = (count + 1, field + 1);
-        }
-        part += 1;
-    }
-    assert!(count == N, "the length is that of all parts");
-    all
-}
-
-/// Whose words are read.
+/// Which format is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
     /// A job list for a simulation: `devices` counts members of one device each.
     List,
     /// A job file: `devices` are those of one worker, and a role may have its own `run`.
     File,
-}
-
-impl Dialect {
-    /// The fields of a map; one that is not `known` is an error.
-    pub fn fields(self, node: Node, what: &'static str, known: &[&str]) -> Result<Fields, ReadError> {
-        match self {
-            Dialect::List => node.fields(what, known),
-            Dialect::File => node.fields_or_meant(what, known),
-        }
-    }
 }
 
 /// A role and what it says it runs, as written.
@@ -122,7 +85,7 @@ fn short(fields: &mut Fields, dialect: Dialect) -> Result<Role, ReadError> {
         Some(devices) => devices,
         None => fields.read("devices_per_worker", value::width)?.unwrap_or(1),
     };
-    Ok(Role { name: "worker".into(), count, shapes: shapes(fields, devices, dialect)? })
+    Ok(Role { name: "worker".into(), count, shapes: shapes(fields, devices)? })
 }
 
 /// The devices of one worker. A range is what people try who know job lists.
@@ -145,24 +108,24 @@ fn roles(node: Node, dialect: Dialect) -> Result<Vec<Member>, ReadError> {
     known.extend((dialect == Dialect::File).then_some("run"));
     let mut members: Vec<Member> = vec![];
     for node in nodes {
-        let mut fields = dialect.fields(node, "a role", &known)?;
+        let mut fields = node.fields("a role", &known)?;
         let named = fields.need("name")?;
         let name = named.read("name", value::name)?;
         if members.iter().any(|member| member.role.name == name) {
             return Err(named
                 .place
-                .fail(format!("a role called `{name}` is already there, expected another name")));
+                .fail(format!("a role called `{name}` already exists, expected another name")));
         }
         let count = fields.read("count", value::range)?.unwrap_or(Count::exactly(1));
         let devices = fields.read("devices", value::width)?.unwrap_or(1);
-        let role = Role { name, count, shapes: shapes(&mut fields, devices, dialect)? };
+        let role = Role { name, count, shapes: shapes(&mut fields, devices)? };
         members.push(Member { role, run: fields.take("run") });
     }
     Ok(members)
 }
 
 /// The acceptable shapes of one member: a list of them, or one that may name several kinds.
-fn shapes(fields: &mut Fields, devices: u32, dialect: Dialect) -> Result<Vec<Shape>, ReadError> {
+fn shapes(fields: &mut Fields, devices: u32) -> Result<Vec<Shape>, ReadError> {
     let Some(node) = fields.take("shapes") else { return alternatives(fields, devices) };
     fields.refuse_beside("shapes", &OF_A_SHAPE)?;
     let place = node.place;
@@ -170,7 +133,7 @@ fn shapes(fields: &mut Fields, devices: u32, dialect: Dialect) -> Result<Vec<Sha
     for node in node.list("shapes")? {
         let mut known = vec!["devices"];
         known.extend(OF_A_SHAPE);
-        let mut fields = dialect.fields(node, "a shape", &known)?;
+        let mut fields = node.fields("a shape", &known)?;
         let devices = fields.read("devices", value::width)?.unwrap_or(devices);
         shapes.extend(alternatives(&mut fields, devices)?);
     }
@@ -191,7 +154,7 @@ fn alternatives(fields: &mut Fields, devices: u32) -> Result<Vec<Shape>, ReadErr
         prefer: fields.read("prefer", value::name)?,
         features: features(fields)?,
         host: host(fields)?,
-        precisions: precisions(fields)?,
+        precisions: kinds::precisions(fields)?,
         on_oom: fields.read("on_oom", value::on_oom)?.unwrap_or_default(),
     };
     let Some(node) = fields.take("kind") else { return Ok(vec![shape]) };
@@ -214,24 +177,6 @@ pub fn features(fields: &mut Fields) -> Result<Vec<String>, ReadError> {
     Ok(value::sorted(names.collect::<Result<_, _>>()?))
 }
 
-/// `precision: bf16` or `precision: [fp8, bf16]`: number formats that would do, the preferred first.
-fn precisions(fields: &mut Fields) -> Result<Vec<Precision>, ReadError> {
-    let Some(node) = fields.take("precision") else { return Ok(vec![]) };
-    let (place, nodes) = (node.place, node.one_or_more("precision")?);
-    if nodes.is_empty() {
-        return Err(place.fail("`precision` is empty, expected a number format like bf16"));
-    }
-    let mut found: Vec<Precision> = vec![];
-    for node in nodes {
-        let precision = node.read("precision", value::precision)?;
-        if found.contains(&precision) {
-            return Err(node.place.fail(format!("`precision` names {precision} twice, expected once")));
-        }
-        found.push(precision);
-    }
-    Ok(found)
-}
-
 /// `cpus: 2.5` and `mem: 64GiB`, or `host_memory`: what a node has beside its devices, or what a member takes of it.
 pub fn host(fields: &mut Fields) -> Result<Host, ReadError> {
     fields.alias("mem", "host_memory")?;
@@ -248,7 +193,7 @@ fn widths(members: &[Member], place: Place) -> Result<(), ReadError> {
         u64::from(member.role.count.max) * devices
     };
     match members.iter().map(widest).sum::<u64>() > u64::from(limits::WIDTH) {
-        true => Err(place.fail("one ask is for more than 1,000,000 devices, expected fewer")),
+        true => Err(place.fail("asks for more than 1,000,000 devices at once")),
         false => Ok(()),
     }
 }

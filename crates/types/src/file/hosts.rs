@@ -32,7 +32,7 @@ fn parts(list: &str) -> Result<Vec<&str>, String> {
     for (at, letter) in list.char_indices() {
         match letter {
             '[' if inside => return Err(unreadable(list, "a bracket inside a bracket")),
-            ']' if !inside => return Err(unreadable(list, "a bracket is closed that was never opened")),
+            ']' if !inside => return Err(unreadable(list, "a closing bracket without an opening one")),
             '[' => inside = true,
             ']' => inside = false,
             ',' if !inside => {
@@ -43,13 +43,13 @@ fn parts(list: &str) -> Result<Vec<&str>, String> {
         }
     }
     if inside {
-        return Err(unreadable(list, "a bracket is not closed"));
+        return Err(unreadable(list, "missing closing bracket"));
     }
     parts.push(list[from..].trim());
     parts.retain(|part| !part.is_empty());
     match parts.iter().any(|part| part.contains(|letter: char| letter.is_whitespace() || letter.is_control()))
     {
-        true => Err(unreadable(list, "a name has a space in it")),
+        true => Err(unreadable(list, "a name contains a space")),
         false => Ok(parts),
     }
 }
@@ -59,14 +59,14 @@ fn expand_one(list: &str, pattern: &str) -> Result<Vec<String>, String> {
     let mut rest = pattern;
     while let Some((before, after)) = rest.split_once('[') {
         let (inside, tail) =
-            after.split_once(']').ok_or_else(|| unreadable(list, "a bracket is not closed"))?;
+            after.split_once(']').ok_or_else(|| unreadable(list, "missing closing bracket"))?;
         let numbers = numbers(list, inside)?;
         if names.len().saturating_mul(numbers.len()) > MOST {
             return Err(endless(list));
         }
         let longest = |all: &[String]| all.iter().map(String::len).max().unwrap_or(0);
         if longest(&names) + before.len() + longest(&numbers) > LONGEST {
-            return Err(unreadable(list, "no name is so long"));
+            return Err(unreadable(list, "a name is too long"));
         }
         let each = |name: &String| {
             let name = format!("{name}{before}");
@@ -76,7 +76,7 @@ fn expand_one(list: &str, pattern: &str) -> Result<Vec<String>, String> {
         rest = tail;
     }
     if names[0].len() + rest.len() > LONGEST {
-        return Err(unreadable(list, "no name is so long"));
+        return Err(unreadable(list, "a name is too long"));
     }
     names.iter_mut().for_each(|name| name.push_str(rest));
     Ok(names)
@@ -90,12 +90,12 @@ fn numbers(list: &str, inside: &str) -> Result<Vec<String>, String> {
         let number = |text: &str| {
             let is_plain =
                 (1..=DIGITS).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
-            let bad = || unreadable(list, &format!("{range:?} is no range of numbers"));
+            let bad = || unreadable(list, &format!("{range:?} is not a range of numbers"));
             is_plain.then(|| text.parse::<u64>().ok()).flatten().ok_or_else(bad)
         };
         let (from, to) = (number(first)?, number(last)?);
         if to < from || to - from >= MOST as u64 {
-            return Err(unreadable(list, &format!("the range {range} runs backwards or has no end")));
+            return Err(unreadable(list, &format!("the range {range} is descending or too large")));
         }
         if all.len() + (to - from) as usize >= MOST {
             return Err(endless(list));
@@ -107,11 +107,11 @@ fn numbers(list: &str, inside: &str) -> Result<Vec<String>, String> {
 }
 
 fn endless(list: &str) -> String {
-    format!("the node list {} is longer than any cluster", shortened(list))
+    format!("the node list {} is too long", shortened(list))
 }
 
 fn unreadable(list: &str, why: &str) -> String {
-    format!("the node list {} cannot be read: {why}", shortened(list))
+    format!("the node list {} cannot be parsed: {why}", shortened(list))
 }
 
 fn shortened(list: &str) -> String {
@@ -228,7 +228,7 @@ mod tests {
         for long in
             [format!("{}[1-9]", "n".repeat(300)), format!("n[1-9]{}", "n".repeat(300)), "n".repeat(300)]
         {
-            assert!(expand(&long).unwrap_err().ends_with("no name is so long"));
+            assert!(expand(&long).unwrap_err().ends_with("a name is too long"));
         }
     }
 

@@ -15,6 +15,7 @@
 //! cpus: 8
 //! mem: 48GiB
 //! workdir: /data/train
+//! image: pytorch/pytorch:2.6.0
 //! setup: source venv/bin/activate
 //! run: |
 //!   python train.py --resume
@@ -30,7 +31,8 @@
 //! The same is read from JSON. [`JobFile::to_json`] writes it back in full: what is read from that is equal, whatever
 //! clock and folder are around it then.
 
-use super::body::{self, COUNTS, Dialect, OF_A_SHAPE, joined};
+use super::body::{self, Dialect};
+use super::fields;
 use super::read_error::{InFile, ReadError};
 use super::stages::{self, Stage};
 use super::value;
@@ -49,7 +51,7 @@ mod variants;
 mod write;
 
 pub use indices::parse as array;
-pub use settings::{SIGNALS, deadline, signal};
+pub use settings::{SIGNALS, deadline, image, signal};
 
 /// What the tenant and the queue of whoever names none are called.
 pub const DEFAULT: &str = "default";
@@ -75,36 +77,10 @@ pub struct JobFile {
 }
 
 /// Fields of a job that are not about what it runs on.
-const JOB: [&str; 24] = [
-    "name",
-    "tenant",
-    "queue",
-    "priority",
-    "qos",
-    "after",
-    "deadline",
-    "estimate",
-    "time_limit",
-    "time",
-    "restart_cost",
-    "retries",
-    "backoff",
-    "stages",
-    "setup",
-    "env",
-    "envs",
-    "inherit",
-    "workdir",
-    "grace",
-    "limits",
-    "output",
-    "resources",
-    "num_nodes",
-];
+const JOB: [&str; fields::count(fields::JOB, fields::FILE)] = fields::names(fields::JOB, fields::FILE);
 
 /// Fields of a stage, or of a job that has only one.
-const BODY: [&str; 21] =
-    joined(&[&["run"], &COUNTS, &OF_A_SHAPE, &["variants", "shapes", "roles", "tasks", "array", "replicas"]]);
+const BODY: [&str; fields::count(fields::BODY, fields::FILE)] = fields::names(fields::BODY, fields::FILE);
 
 /// Reads a job file in YAML. `file` is what errors call it, and names a job that has no name.
 pub fn read(file: &str, text: &str, around: &Around<'_>) -> Result<JobFile, ReadError> {
@@ -124,7 +100,7 @@ pub fn read_node(file: &str, node: Node, around: &Around<'_>) -> Result<JobFile,
 fn job(file: &str, node: Node, around: &Around<'_>) -> Result<JobFile, ReadError> {
     node.refuse_nul()?;
     let known: Vec<&str> = JOB.into_iter().chain(BODY).collect();
-    let mut fields = node.fields_or_meant("a job", &known)?;
+    let mut fields = node.fields("a job", &known)?;
     fields.alias("time", "time_limit")?;
     fields.alias("envs", "env")?;
     fields.alias("num_nodes", "workers")?;
@@ -138,7 +114,7 @@ fn job(file: &str, node: Node, around: &Around<'_>) -> Result<JobFile, ReadError
     let mut bodies = match fields.take("stages") {
         Some(node) => {
             fields.refuse_beside("stages", &BODY)?;
-            stages::read(node, Dialect::File, &BODY, |fields| body(fields, setup.as_deref()))?
+            stages::read(node, &BODY, |fields| body(fields, setup.as_deref()))?
         }
         None => {
             let body = body(&mut fields, setup.as_deref())?;
@@ -184,20 +160,20 @@ fn body(fields: &mut Fields, setup: Option<&str>) -> Result<(StageSpec, StageWor
             }
             (None, None) => {
                 return Err(
-                    place.fail("there is no `run`, expected a script, or a program and its arguments")
+                    place.fail("missing field `run`, expected a script, or a program and its arguments")
                 );
             }
         });
         roles.push(member.role);
     }
     if let Some(place) = spare {
-        return Err(place.fail("`run` is given although every role has its own, expected only one of them"));
+        return Err(place.fail("`run` cannot be used when every role has its own"));
     }
     let variants = variants::accepted(variants, &roles)?;
     let all = commands.iter().chain(variants.iter().filter_map(|variant| variant.command.as_ref()));
     let bytes: usize = all.map(command::bytes).sum();
     if bytes > limits::COMMAND_BYTES {
-        return Err(place.fail("what is run is larger than 1 MiB, expected less, or a file that holds it"));
+        return Err(place.fail("the commands are larger than 1 MiB in total; put them into files"));
     }
     let stage = StageSpec { name: String::new(), form, roles, after: vec![] };
     Ok((stage, StageWork { commands, indices, variants }))

@@ -15,7 +15,7 @@ use std::fmt;
 /// Reads a JSON text.
 pub fn parse(text: &[u8]) -> Result<Node, ReadError> {
     if text.len() as u64 > limits::YAML_BYTES {
-        return Err(Place::default().fail("is larger than 256 MiB, expected less"));
+        return Err(Place::default().fail("is larger than 256 MiB"));
     }
     let node: Node = serde_json::from_slice(text).map_err(|error| {
         let place = Place { line: error.line() as u64, column: error.column() as u64 };
@@ -32,7 +32,7 @@ pub fn parse(text: &[u8]) -> Result<Node, ReadError> {
 
 fn shallow(node: &Node, levels: usize) -> Result<(), ReadError> {
     let deeper = |node: &Node| match levels {
-        0 => Err(node.place.fail("nests deeper than 32 levels, expected fewer")),
+        0 => Err(node.place.fail("is nested more than 32 levels deep")),
         _ => shallow(node, levels - 1),
     };
     match &node.value {
@@ -115,7 +115,7 @@ impl<'de> Visitor<'de> for Tree {
         let (mut entries, mut seen) = (vec![], BTreeSet::new());
         while let Some((key, Maybe(value))) = map.next_entry::<String, Maybe>()? {
             if !seen.insert(key.clone()) {
-                return Err(A::Error::custom(format!("{} is given twice, expected once", quoted(&key))));
+                return Err(A::Error::custom(format!("duplicate key {}", quoted(&key))));
             }
             if let Some(value) = value {
                 entries.push((text(key), Node { place: Place::default(), value }));
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn what_is_no_json_is_refused_at_its_place() {
         for (text, message) in [
-            (r#"{"a": 1, "a": 2}"#, "1:16: `a` is given twice, expected once"),
+            (r#"{"a": 1, "a": 2}"#, "1:16: duplicate key `a`"),
             (r#"{"a": "#, "1:6: is not JSON: EOF while parsing a value"),
             ("", "1:0: is not JSON: EOF while parsing a value"),
         ] {

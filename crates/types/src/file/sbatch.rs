@@ -57,7 +57,7 @@ pub fn read_with(
         return Err(fail("is empty, expected a script"));
     }
     if text.contains('\0') {
-        return Err(fail("holds a NUL character, expected a script"));
+        return Err(fail("contains a NUL character, expected a script"));
     }
     if text.len() + arguments.iter().map(|word| word.len() + 1).sum::<usize>() > limits::COMMAND_BYTES {
         return Err(fail("is larger than 1 MiB, expected less"));
@@ -90,7 +90,7 @@ fn directives(text: &str) -> Result<Options, ReadError> {
         let left = options.take(&found).map_err(fail)?;
         if let Some(word) = left.first() {
             return Err(
-                place.fail(format!("{} is no option, expected one like --time=2:00:00", quoted(word)))
+                place.fail(format!("{} is not an option, expected one like --time=2:00:00", quoted(word)))
             );
         }
     }
@@ -110,7 +110,7 @@ fn assemble(file: &str, command: Command, around: &Around<'_>, options: Options)
     shape.host = Host { cpu_milli: if is_plain { 0 } else { host.cpu_milli }, ..host };
     let mut notes = options.notes.clone();
     if matches!(&command, Command::Script { text, .. } if words::calls(text, "srun")) {
-        notes.push("there is no srun here: start the program directly or with `consort run`".into());
+        notes.push("srun is not available: start the program directly, or with `consort run`".into());
     }
     if count.max > 1 {
         notes.push(format!("the script runs on each of the {} workers, not only on the first", count.max));
@@ -136,6 +136,7 @@ fn assemble(file: &str, command: Command, around: &Around<'_>, options: Options)
     let work = Work {
         stages: vec![StageWork { commands: vec![command], indices, variants: vec![] }],
         workdir: super::job::settings::workdir(&workdir, around).map_err(fail)?,
+        image: None,
         env: options.env,
         inherited: vec![],
         grace: options.grace.unwrap_or_default(),

@@ -1,6 +1,5 @@
 //! The stages of a job: names, and who waits for whom. A stage waits only for earlier ones, so there is no circle.
 
-use super::body::Dialect;
 use super::limits;
 use super::read_error::ReadError;
 use super::value;
@@ -20,7 +19,6 @@ pub struct Stage<B> {
 /// Reads `stages`. `known` are the fields of a body, which `body` takes.
 pub fn read<B>(
     node: Node,
-    dialect: Dialect,
     known: &[&str],
     mut body: impl FnMut(&mut Fields) -> Result<B, ReadError>,
 ) -> Result<Vec<Stage<B>>, ReadError> {
@@ -31,7 +29,7 @@ pub fn read<B>(
     }
     let (mut stages, mut positions) = (vec![], BTreeMap::new());
     for node in nodes {
-        let mut fields = dialect.fields(node, "a stage", &known)?;
+        let mut fields = node.fields("a stage", &known)?;
         let named = fields.need("name")?;
         let name = named.read("name", value::name)?;
         let mut after = vec![];
@@ -40,7 +38,7 @@ pub fn read<B>(
             match positions.get(&other) {
                 Some(position) if !after.contains(position) => after.push(*position),
                 Some(_) => {
-                    return Err(node.place.fail(format!("`after` names `{other}` twice, expected once")));
+                    return Err(node.place.fail(format!("`after` names `{other}` twice")));
                 }
                 None => {
                     let other = value::quoted(&other);
@@ -51,7 +49,7 @@ pub fn read<B>(
         if positions.insert(name.clone(), stages.len() as u16).is_some() {
             return Err(named
                 .place
-                .fail(format!("a stage called `{name}` is already there, expected another name")));
+                .fail(format!("a stage called `{name}` already exists, expected another name")));
         }
         stages.push(Stage { name, after, body: body(&mut fields)? });
     }

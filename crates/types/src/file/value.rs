@@ -33,7 +33,7 @@ pub fn quoted(found: &str) -> String {
 pub fn name(text: &str) -> Result<String, Expected> {
     let long = text.len() > limits::NAME && text.chars().count() > limits::NAME;
     if text.is_empty() || long || text.chars().any(is_hidden) {
-        return Err("a name of 1 to 256 characters, none of them a control or an invisible character".into());
+        return Err("a name of 1 to 256 printable characters".into());
     }
     Ok(text.into())
 }
@@ -76,7 +76,7 @@ pub fn deadline(text: &str, at: Time) -> Result<Time, Expected> {
         None => instant(text)?,
     };
     match deadline < at {
-        true => Err(format!("no time before the submission at {at}, or one after it like +2h")),
+        true => Err(format!("a time after the submission at {at}, or one relative to it like +2h")),
         false => Ok(deadline),
     }
 }
@@ -84,7 +84,7 @@ pub fn deadline(text: &str, at: Time) -> Result<Time, Expected> {
 /// Seconds as public tables write them: whole, possibly negative.
 pub fn seconds(text: &str) -> Result<i64, Expected> {
     const CENTURY_S: i64 = Span::CENTURY.0 / 1_000_000_000;
-    let expected = || "whole seconds, at most 100 years of them".to_string();
+    let expected = || "whole seconds, at most 100 years".to_string();
     // Some tools write whole numbers as `12.0`.
     let text = text.strip_suffix(".0").unwrap_or(text);
     let seconds: i64 = text.parse().map_err(|_| expected())?;
@@ -95,7 +95,7 @@ pub fn seconds(text: &str) -> Result<i64, Expected> {
 pub fn positive_seconds(text: &str) -> Result<i64, Expected> {
     match seconds(text) {
         Ok(seconds) if seconds >= 0 => Ok(seconds),
-        _ => Err("whole seconds from 0 to 100 years of them".into()),
+        _ => Err("whole seconds, from 0 to 100 years".into()),
     }
 }
 
@@ -123,7 +123,7 @@ pub fn range(text: &str) -> Result<Count, Expected> {
 
 /// A priority.
 pub fn priority(text: &str) -> Result<i32, Expected> {
-    text.parse().map_err(|_| "a whole number, which may be negative".into())
+    text.parse().map_err(|_| "a whole number; it may be negative".into())
 }
 
 /// How many times something is tried again.
@@ -202,7 +202,7 @@ pub fn memory(text: &str) -> Result<u64, Expected> {
         Err(_) => u128::from(thousandths(number).ok_or_else(expected)?) * unit / 1000,
     };
     if bare && bytes > 0 {
-        return Err(format!("a unit with it, like {number}GiB"));
+        return Err(format!("a unit, like {number}GiB"));
     }
     if bytes > u128::from(limits::MEMORY_BYTES) { Err(expected()) } else { Ok(bytes as u64) }
 }

@@ -41,12 +41,12 @@ struct Open {
     items: Vec<Node>,
 }
 
-const NO_ALIASES: &str = "is an anchor or an alias, expected the value written out";
+const NO_ALIASES: &str = "is an anchor or an alias, which are not supported; write the value out";
 
 /// Reads the only document of a text, in which something is `expected`.
 pub fn parse(text: &str, expected: &str) -> Result<Node, ReadError> {
     if text.len() as u64 > limits::YAML_BYTES {
-        return Err(Place::default().fail("is larger than 256 MiB, expected less, or a CSV table"));
+        return Err(Place::default().fail("is larger than 256 MiB; use a CSV table"));
     }
     let mut parser = Parser::new_from_str(text);
     let (mut root, mut open, mut values) = (None, Vec::<Open>::new(), 0);
@@ -62,10 +62,10 @@ pub fn parse(text: &str, expected: &str) -> Result<Node, ReadError> {
             | Event::SequenceStart(_, Some(tag))
             | Event::MappingStart(_, Some(tag)) => {
                 let tag = value::quoted(&tag.to_string());
-                return Err(place.fail(format!("has the tag {tag}, expected the value without a tag")));
+                return Err(place.fail(format!("has the tag {tag}; tags are not supported")));
             }
             Event::DocumentStart(_) if root.is_some() => {
-                return Err(place.fail("is the start of a second document, expected one"));
+                return Err(place.fail("is the start of a second document, expected a single one"));
             }
             Event::Scalar(text, ..) => (false, Some(Node { place, value: Value::Text(text.into_owned()) })),
             Event::SequenceStart(..) => (false, None),
@@ -76,14 +76,14 @@ pub fn parse(text: &str, expected: &str) -> Result<Node, ReadError> {
         };
         let Some(node) = done else {
             if open.len() == limits::YAML_DEPTH {
-                return Err(place.fail("nests deeper than 32 levels, expected fewer"));
+                return Err(place.fail("is nested more than 32 levels deep"));
             }
             open.push(Open { place, map, items: vec![] });
             continue;
         };
         values += 1;
         if values > limits::YAML_VALUES {
-            return Err(place.fail("is beyond the 20,000,000th value, expected fewer, or a CSV table"));
+            return Err(place.fail("is beyond the limit of 20,000,000 values; use a CSV table"));
         }
         match open.last_mut() {
             Some(parent) => parent.items.push(node),
@@ -107,10 +107,10 @@ fn close(open: Open) -> Result<Node, ReadError> {
     let mut seen = BTreeSet::new();
     for (key, _) in &entries {
         let Value::Text(text) = &key.value else {
-            return Err(key.place.fail("is a list or a map in the place of a field's name"));
+            return Err(key.place.fail("is a list or a map, expected the name of a field"));
         };
         if !seen.insert(text.as_str()) {
-            return Err(key.place.fail(format!("{} is given twice, expected once", value::quoted(text))));
+            return Err(key.place.fail(format!("duplicate key {}", value::quoted(text))));
         }
     }
     Ok(Node { place, value: Value::Map(entries) })
@@ -173,25 +173,8 @@ impl Node {
         }
     }
 
-    /// The fields of a map; one that is not `known` is an error that lists those that are.
+    /// The fields of a map. One that is not `known` is an error with the nearest known name, or all of them.
     pub fn fields(self, what: &'static str, known: &[&str]) -> Result<Fields, ReadError> {
-        self.known_fields(what, known, |_| format!("expected one of {}", known.join(", ")))
-    }
-
-    /// The same, but the error asks whether the nearest name was meant; the list is for when none is near.
-    pub fn fields_or_meant(self, what: &'static str, known: &[&str]) -> Result<Fields, ReadError> {
-        self.known_fields(what, known, |name| match nearest(name, known) {
-            Some(meant) => format!("did you mean `{meant}`?"),
-            None => format!("expected one of {}", known.join(", ")),
-        })
-    }
-
-    fn known_fields(
-        self,
-        what: &'static str,
-        known: &[&str],
-        remedy: impl Fn(&str) -> String,
-    ) -> Result<Fields, ReadError> {
         let place = self.place;
         let Value::Map(entries) = self.value else {
             return Err(place.fail(format!("{what} is {}, expected a map", self.noun())));
@@ -200,7 +183,11 @@ impl Node {
             let Value::Text(name) = &key.value else { continue };
             if !known.contains(&name.as_str()) {
                 let shown = value::quoted(name);
-                return Err(key.place.fail(format!("{shown} is no field of {what}, {}", remedy(name))));
+                let message = match nearest(name, known) {
+                    Some(meant) => format!("unknown field {shown}; did you mean `{meant}`?"),
+                    None => format!("unknown field {shown} of {what}, expected one of {}", known.join(", ")),
+                };
+                return Err(key.place.fail(message));
             }
         }
         Ok(Fields { place, what, entries })
@@ -210,7 +197,7 @@ impl Node {
     pub fn refuse_nul(&self) -> Result<(), ReadError> {
         match &self.value {
             Value::Text(text) if text.contains('\0') => {
-                Err(self.place.fail(format!("{} holds a NUL character, expected none", value::quoted(text))))
+                Err(self.place.fail(format!("{} contains a NUL character", value::quoted(text))))
             }
             Value::Text(_) => Ok(()),
             Value::List(items) => items.iter().try_for_each(Node::refuse_nul),
@@ -266,7 +253,7 @@ impl Fields {
 
     /// The value of a field that must be there.
     pub fn need(&mut self, name: &str) -> Result<Node, ReadError> {
-        let missing = format!("{} has no `{name}`, expected one", self.what);
+        let missing = format!("missing field `{name}` of {}", self.what);
         self.take(name).ok_or_else(|| self.place.fail(missing))
     }
 
@@ -282,9 +269,7 @@ impl Fields {
     /// Complains about the first field of `others` that was given although `name` was.
     pub fn refuse_beside(&self, name: &str, others: &[&str]) -> Result<(), ReadError> {
         match others.iter().find_map(|other| Some((other, self.given(other)?))) {
-            Some((other, place)) => {
-                Err(place.fail(format!("`{other}` is given beside `{name}`, expected only one of them")))
-            }
+            Some((other, place)) => Err(place.fail(format!("`{other}` cannot be used with `{name}`"))),
             None => Ok(()),
         }
     }

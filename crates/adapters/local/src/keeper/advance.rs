@@ -73,10 +73,10 @@ impl Keeper {
                 crash::point("before-go");
                 match self.let_go(allocation.id) {
                     Ok(()) => allocation.released = true,
-                    Err(error) => allocation.refused = Some(format!("the gang cannot be let go: {error}")),
+                    Err(error) => allocation.refused = Some(format!("cannot start the gang: {error}")),
                 }
             } else if !allocation.gone_is_desired && allocation.is_winding() {
-                allocation.refused = Some("a worker ended before the gang was whole".into());
+                allocation.refused = Some("a worker ended before the gang was complete".into());
             }
         }
         if allocation.released && !allocation.told_started && !allocation.forgotten {

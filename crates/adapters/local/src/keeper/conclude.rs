@@ -74,7 +74,7 @@ impl Keeper {
                 member.lost = member.slot.lost();
                 End::Exited(exited)
             }
-            Sight::Spoiled(why) => End::Lost(format!("what became of it cannot be read: {why}")),
+            Sight::Spoiled(why) => End::Lost(format!("cannot read its record: {why}")),
             Sight::Orphaned(_) if member.begun.is_some() => End::Lost(how_it_left(member)),
             // Its shim died while no daemon was there.
             Sight::Orphaned(_) | Sight::Bygone => End::Vanished,
@@ -84,7 +84,7 @@ impl Keeper {
             }
             Sight::Live(_) => return,
             Sight::Open { .. } | Sight::Void if has_run || self.records.same_boot => {
-                End::Lost(format!("there is no record of its end; {}", how_it_left(member)))
+                End::Lost(format!("no record of how it ended; {}", how_it_left(member)))
             }
             // What was written before the machine went down may never have reached the disk.
             Sight::Open { .. } | Sight::Void => End::Vanished,
@@ -95,10 +95,13 @@ impl Keeper {
 
 /// Ends what a dead shim may have left behind. True once nothing is left.
 fn is_clear(member: &mut Member, recorded: Option<&Started>) -> bool {
-    let shim = member.begun.as_ref().or(recorded);
-    shim.is_none_or(|shim| shim::clear(shim, &member.slot, &mut member.dying))
+    // One that was found by its process is known without what only its record says.
+    let container = recorded.and_then(|recorded| recorded.container);
+    let shim = member.begun.as_ref().or(recorded).cloned();
+    let shim = shim.map(|shim| Started { container: shim.container.or(container), ..shim });
+    shim.is_none_or(|shim| shim::clear(&shim, &member.slot, &mut member.dying, &mut member.removal))
 }
 
 fn how_it_left(member: &Member) -> String {
-    member.left.as_ref().map_or_else(|| "the shim is gone".into(), |left| left.why.clone())
+    member.left.as_ref().map_or_else(|| "its shim was killed".into(), |left| left.why.clone())
 }

@@ -91,22 +91,23 @@ impl Keeper {
         match order {
             Some(order) => {
                 let folder = if order.needs_folder() { make_folder(slot.folder()).map(drop) } else { Ok(()) };
-                folder.and_then(|()| self.records.make_sure()).map_err(|error| {
-                    format!("the folder {} cannot be made: {error}", slot.folder().display())
-                })?
+                folder
+                    .and_then(|()| self.records.make_sure())
+                    .map_err(|error| format!("cannot create folder {}: {error}", slot.folder().display()))?
             }
             // An older daemon left one in the slot.
             None if ordered => {}
-            None => return Err("nobody knows what it is to run".into()),
+            None => return Err("its command is unknown".into()),
         }
         crash::point("before-spawn");
-        let (child, report) = self.shims.start(slot.folder(), order).map_err(|error| {
-            format!("the shim {} cannot be started: {error}", self.shims.program().display())
-        })?;
+        let (child, report) = self
+            .shims
+            .start(slot.folder(), order)
+            .map_err(|error| format!("cannot start the shim {}: {error}", self.shims.program().display()))?;
         crash::point("after-spawn");
         let pid = child.pid();
         self.watch(allocation.id, rank, pid, Some((child, Report::new(report))), false)
-            .map_err(|error| format!("the shim cannot be watched: {error}"))
+            .map_err(|error| format!("cannot watch the shim: {error}"))
     }
 
     /// Watches a shim of an earlier daemon.

@@ -86,6 +86,7 @@ impl Machine {
         Work {
             stages: vec![StageWork { commands: vec![command], indices: vec![], variants: vec![] }],
             workdir: "/tmp".into(),
+            image: None,
             env: vec![],
             inherited: vec![],
             grace: Grace { signal: 15, span: Span::seconds(5) },
@@ -122,6 +123,7 @@ impl Stage for Machine {
                 arguments: vec![],
                 forks: true,
             },
+            containers: Default::default(),
             inventory: self.inventory.clone(),
             node: NodeId(0),
             first_device: 0,

@@ -40,6 +40,7 @@ fn main() {
         begun: Default::default(),
         log_dir: Path::new(folder).join("logs"),
         shim: ShimProgram { program: shim.into(), arguments: vec![], forks: true },
+        containers: Default::default(),
         inventory: Arc::new(Inventory::new("here", (0..size).map(device).collect(), vec![])),
         node: NodeId(0),
         first_device: 0,

@@ -56,6 +56,7 @@ pub fn work(command: Command) -> Work {
     Work {
         stages: vec![StageWork { commands: vec![command], indices: vec![], variants: vec![] }],
         workdir: "/tmp".into(),
+        image: None,
         env: vec![],
         inherited: vec![],
         grace: Grace { signal: 15, span: Span::seconds(5) },
@@ -113,6 +114,7 @@ impl House {
                 // Scripts are called for each slot.
                 forks: self.shim.extension().is_none(),
             },
+            containers: Default::default(),
             inventory: Arc::new(Inventory::new("here", (0..4).map(device).collect(), vec![])),
             node: NodeId(0),
             first_device: 0,
@@ -162,6 +164,7 @@ impl House {
             },
             record: record.map(Into::into),
             together: false,
+            container: None,
         };
         std::fs::create_dir_all(folder).unwrap();
         std::fs::write(folder.join("launch.json"), serde_json::to_vec(&order).unwrap()).unwrap();

@@ -42,7 +42,7 @@ fn what_was_asked_for_of_the_host_is_the_limit() {
     let log = house.log(id, 0);
     if started.notes.iter().any(|note| note.contains("for memory")) {
         eprintln!("SKIPPED: no control group for memory here: {:?}", started.notes);
-        assert!(log.contains("what was asked for is counted and not limited"), "{log}");
+        assert!(log.contains("what the job asked for is reserved but not enforced"), "{log}");
     } else {
         assert!(matches!(outcome, Outcome::Failed { cause: Cause::OutOfMemory, .. }), "{outcome:?}: {log}");
         assert!(memory.is_none_or(|bytes| bytes.trim() == (48 << 20).to_string()));

@@ -1,5 +1,5 @@
 use super::*;
-use consort_types::DeviceGroup;
+use consort_types::{DeviceGroup, Grant};
 
 fn spec(name: &str, count: u32) -> NodeSpec {
     let group = |kind: &str, count| DeviceGroup { kind: kind.into(), count, island: 0 };
@@ -8,7 +8,7 @@ fn spec(name: &str, count: u32) -> NodeSpec {
         domains: vec![],
         devices: vec![group("a100", count), group("cpu", 2)],
         features: vec![],
-        host: consort_types::Host::NONE,
+        host: Host::NONE,
     }
 }
 
@@ -18,6 +18,7 @@ fn found(name: &str, used: u32, condition: Condition) -> Found {
         condition,
         address: name.into(),
         used: BTreeMap::from([("a100".into(), used)]),
+        host_used: Host::NONE,
         full: false,
         resources: BTreeMap::new(),
     }
@@ -34,8 +35,11 @@ fn both(one: Condition, other: Condition) -> [Found; 2] {
     [found("n1", 0, one), found("n2", 0, other)]
 }
 
-fn ours(devices: &[u32]) -> BTreeSet<DeviceId> {
-    devices.iter().copied().map(DeviceId).collect()
+fn ours(devices: &[u32]) -> Ours {
+    let mut ours = Ours::default();
+    let grant = |&device: &u32| Grant { device: DeviceId(device), share: WHOLE, memory_bytes: 0 };
+    ours.add(&devices.iter().map(grant).collect::<Vec<_>>(), true);
+    ours
 }
 
 #[test]
@@ -48,12 +52,44 @@ fn nothing_new_is_nothing_said() {
 fn work_of_ours_is_not_foreign() {
     let mut census = census();
     let used = [found("n1", 3, Condition::Up), found("n2", 0, Condition::Up)];
-    let shares = |shares: &[u16]| Input::ForeignUse { node: NodeId(0), shares: shares.into() };
+    let shares =
+        |shares: &[u16]| Input::ForeignUse { node: NodeId(0), shares: shares.into(), host: Host::NONE };
     assert_eq!(census.compare(&used, &ours(&[0, 3])), [shares(&[0, 0, 1000, 0, 0, 0])]);
     assert_eq!(census.compare(&used, &ours(&[0, 3])), []);
     assert_eq!(census.compare(&used, &ours(&[0, 1, 3])), [shares(&[0; 6])]);
     assert_eq!(census.compare(&used, &ours(&[])), [shares(&[0, 1000, 1000, 1000, 0, 0])]);
     assert_eq!(census.compare(&used, &ours(&[0, 1, 2, 3])), [shares(&[0; 6])], "more than is used");
+}
+
+#[test]
+fn processors_and_memory_of_others_are_foreign() {
+    let host = Host { cpu_milli: 8_000, memory_bytes: 64 << 30 };
+    let node = || NodeSpec { host, ..spec("n1", 4) };
+    let mut census = Census::new(OnDrain::Move);
+    census.joined(NodeId(0), DeviceId(0), &node());
+    let used = |cpus: u64, gib: u64| {
+        let host_used = Host { cpu_milli: cpus * 1000, memory_bytes: gib << 30 };
+        [Found { spec: node(), host_used, ..found("n1", 0, Condition::Up) }]
+    };
+    let foreign = |cpus: u64, gib: u64| {
+        let host = Host { cpu_milli: cpus * 1000, memory_bytes: gib << 30 };
+        Input::ForeignUse { node: NodeId(0), shares: vec![0; 6], host }
+    };
+    let hosts = |cpus: u64, gib: u64, runs: bool| {
+        let mut ours = Ours::default();
+        let pools = [(6, cpus * 1000), (7, gib << 30)];
+        let grants = pools.map(|(at, memory_bytes)| Grant { device: DeviceId(at), share: 0, memory_bytes });
+        ours.add(&grants, runs);
+        ours
+    };
+    let (none, begins, runs) = (hosts(0, 0, true), hosts(2, 8, false), hosts(2, 8, true));
+    assert_eq!(census.compare(&used(3, 16), &none), [foreign(3, 16)]);
+    assert_eq!(census.compare(&used(3, 16), &begins), [], "Slurm does not count it yet");
+    assert_eq!(census.compare(&used(5, 24), &begins), [], "now it does");
+    assert_eq!(census.compare(&used(5, 24), &runs), []);
+    assert_eq!(census.compare(&used(4, 24), &runs), [foreign(2, 16)], "one of them left");
+    assert_eq!(census.compare(&used(2, 8), &runs), [foreign(0, 0)]);
+    assert_eq!(census.compare(&used(99, 999), &none), [foreign(8, 64)], "no more than there is");
 }
 
 #[test]
@@ -112,6 +148,24 @@ fn new_gone_and_changed_nodes() {
     census.joined(NodeId(2), DeviceId(12), &spec("n3", 4));
     three.pop();
     assert_eq!(census.compare(&three, &ours(&[])), [Input::NodeFenced(NodeId(2))]);
+    // Slurm no longer has it: it leaves, once nothing of ours can be left on it.
+    census.set_occupied(Occupied::These(["n3".to_string()].into()));
+    assert_eq!(census.compare(&three, &ours(&[])), []);
+    census.set_occupied(Occupied::default());
+    assert_eq!(census.compare(&three, &ours(&[])), [Input::NodeLeft(NodeId(2))]);
+    assert_eq!(census.compare(&three, &ours(&[])), [], "said once");
+    census.refused(&Input::NodeLeft(NodeId(2)));
+    assert_eq!(
+        census.compare(&three, &ours(&[])),
+        [Input::NodeLeft(NodeId(2))],
+        "or again, if it was refused"
+    );
+    census.left(NodeId(2));
+    assert_eq!(census.compare(&three, &ours(&[])), []);
+    three.push(found("n3", 0, Condition::Up));
+    assert_eq!(census.compare(&three, &ours(&[])), [Input::NodeJoined(spec("n3", 4))], "a new node");
+    census.refused(&Input::NodeJoined(spec("n3", 4)));
+    three.pop();
     // A device less: the node is given up, and joins as it is now.
     three[0].spec = spec("n1", 3);
     let said = census.compare(&three, &ours(&[0]));

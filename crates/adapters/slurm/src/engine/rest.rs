@@ -35,7 +35,7 @@ const FEW: usize = 8;
 
 /// What is said of a token that is none.
 const NO_TOKEN: &str =
-    "slurmrestd does not take the token: get one with `scontrol token` and put it into SLURM_JWT or a file";
+    "slurmrestd rejects the token: get one with `scontrol token` and put it into SLURM_JWT or a file";
 
 /// Where slurmrestd is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Place {
             return match path.starts_with('/') {
                 true => Ok(Place::Unix(path.into())),
                 false => {
-                    Err(format!("{text} is no absolute path: write unix:/run/slurmrestd/slurmrestd.sock"))
+                    Err(format!("{text} is not an absolute path: write unix:/run/slurmrestd/slurmrestd.sock"))
                 }
             };
         }
@@ -65,7 +65,7 @@ impl Place {
             return match is_here {
                 true => Ok(Place::Web(address.into())),
                 false => Err(format!(
-                    "{text} would carry the token in the clear: use https://, or a socket: unix:/..."
+                    "{text} would send the token unencrypted: use https://, or a socket: unix:/..."
                 )),
             };
         }
@@ -258,9 +258,7 @@ impl Rest {
         let answer = match Answer::read(&bytes) {
             Ok(answer) => answer,
             Err(_) if status == 401 => {
-                return Err(Trouble::Refused(
-                    "slurmrestd does not take the token; it may have run out".into(),
-                ));
+                return Err(Trouble::Refused("slurmrestd rejects the token; it may have expired".into()));
             }
             // Deleting answers with nothing, in some versions.
             Err(_) if (200..300).contains(&status) && bytes.is_empty() => Answer::default(),
@@ -294,7 +292,7 @@ fn away(error: &ureq::Error) -> Trouble {
         ureq::Error::Timeout(ureq::Timeout::Connect | ureq::Timeout::Resolve) => {
             Trouble::Away("slurmrestd does not answer".into())
         }
-        other => Trouble::Unclear(format!("slurmrestd did not answer to the end: {other}")),
+        other => Trouble::Unclear(format!("the answer of slurmrestd was cut off: {other}")),
     }
 }
 
@@ -395,7 +393,7 @@ impl Engine for Rest {
     fn submit(&mut self, submission: &Submission) -> Result<u64, Trouble> {
         let answer = self.ask("POST", "job/submit", Some(body::of(submission, self.version)))?;
         match answer.job_id {
-            0 => Err(Trouble::Unclear("slurmrestd gave the new job no number".into())),
+            0 => Err(Trouble::Unclear("slurmrestd returned no id for the new job".into())),
             id => Ok(id),
         }
     }

@@ -126,7 +126,7 @@ impl Tools {
         let output = finish("squeue", command, PATIENCE)?;
         let (jobs, unread) = queue::read(judge("squeue", &output)?, &mark);
         if jobs.is_empty() && !unread.is_empty() {
-            return Err(Trouble::Away("nothing that squeue wrote can be read".into()));
+            return Err(Trouble::Away("the output of squeue cannot be parsed".into()));
         }
         (self.skipped.jobs, self.unread) = (unread.len(), unread);
         Ok(jobs)
@@ -211,7 +211,7 @@ impl Engine for Tools {
         })?;
         let told = String::from_utf8_lossy(judge("sbatch", &output)?);
         let id = told.trim().split(';').next().and_then(|id| id.parse().ok());
-        id.ok_or_else(|| Trouble::Unclear(format!("sbatch answered {:?} instead of a number", told.trim())))
+        id.ok_or_else(|| Trouble::Unclear(format!("sbatch printed {:?} instead of a job id", told.trim())))
     }
 
     fn signal(&mut self, id: u64, signal: i32) -> Result<(), Trouble> {
@@ -251,7 +251,7 @@ fn finish(tool: &str, mut command: Command, patience: Duration) -> Result<Output
     let spawned = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut child = spawned.map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => {
-            Trouble::Refused(format!("there is no {tool} here: are Slurm's tools installed and on the PATH?"))
+            Trouble::Refused(format!("{tool} not found: are Slurm's tools installed and on the PATH?"))
         }
         _ => Trouble::Away(format!("{tool} cannot be started: {error}")),
     })?;
@@ -380,9 +380,6 @@ mod tests {
         let Err(trouble) = Tools::probe(&place, &folder.path().join("lock")) else {
             panic!("there is nothing")
         };
-        assert_eq!(
-            trouble.to_string(),
-            "there is no sinfo here: are Slurm's tools installed and on the PATH?"
-        );
+        assert_eq!(trouble.to_string(), "sinfo not found: are Slurm's tools installed and on the PATH?");
     }
 }

@@ -42,7 +42,7 @@ pub fn write(path: &Path, text: &str, mode: u32, owner: Option<u32>) -> io::Resu
     let file = File::from(rustix::fs::open(path, flags, Mode::from_raw_mode(0o600))?);
     let found = file.metadata()?;
     if !found.is_file() || found.nlink() != 1 {
-        return Err(io::Error::other(format!("{} is no plain file", path.display())));
+        return Err(io::Error::other(format!("{} is not a regular file", path.display())));
     }
     file.set_len(0)?;
     (&file).write_all(text.as_bytes())?;
@@ -79,7 +79,10 @@ fn is_of(folder: &OwnedFd, path: &Path, owners: &[u32]) -> io::Result<()> {
 fn hand_over(what: &OwnedFd, path: &Path, owner: Option<u32>) -> io::Result<()> {
     let Some(owner) = owner else { return Ok(()) };
     let told = |error: rustix::io::Errno| {
-        let words = format!("{} cannot be given to uid {owner}, who runs the jobs: {error}", path.display());
+        let words = format!(
+            "cannot change the owner of {} to uid {owner}, which runs the jobs: {error}",
+            path.display()
+        );
         io::Error::new(io::ErrorKind::PermissionDenied, words)
     };
     fchown(what, Some(Uid::from_raw(owner)), None::<Gid>).map_err(told)

@@ -5,10 +5,10 @@ use consort_types::*;
 fn spot(device: DeviceId) -> Option<Spot<'static>> {
     let a100 = Some(("gpu", "a100"));
     Some(match device.0 {
-        0..4 => Spot { node: "n1", kind: "a100", resource: a100 },
-        4..8 => Spot { node: "n2", kind: "a100", resource: a100 },
-        8..10 => Spot { node: "n3", kind: "mi300", resource: Some(("gpu", "mi300")) },
-        10..18 => Spot { node: "n1", kind: CPU, resource: None },
+        0..4 => Spot { node: "n1", kind: "a100", precisions: &[], resource: a100 },
+        4..8 => Spot { node: "n2", kind: "a100", precisions: &[], resource: a100 },
+        8..10 => Spot { node: "n3", kind: "mi300", precisions: &[], resource: Some(("gpu", "mi300")) },
+        10..18 => Spot { node: "n1", kind: CPU, precisions: &[], resource: None },
         _ => return None,
     })
 }
@@ -17,6 +17,7 @@ fn work() -> Work {
     Work {
         stages: vec![],
         workdir: "/".into(),
+        image: None,
         env: vec![],
         inherited: vec![],
         grace: Grace::default(),
@@ -96,6 +97,6 @@ fn processors_are_cpus() {
 fn what_does_not_fit_is_told() {
     let told = |devices: &[u32]| lay(2, 2, devices, &work(), Portion::default()).unwrap_err();
     assert_eq!(told(&[0, 1, 2]), "the placement lacks devices");
-    assert_eq!(told(&[0, 4, 1, 5]), "one worker would sit on two nodes");
-    assert_eq!(told(&[0, 99, 1, 5]), "nobody knows device 99");
+    assert_eq!(told(&[0, 4, 1, 5]), "a worker spans two nodes");
+    assert_eq!(told(&[0, 99, 1, 5]), "unknown device 99");
 }

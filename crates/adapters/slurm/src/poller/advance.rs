@@ -125,7 +125,7 @@ impl Poller {
                 let goes_on = attempt.recorded.is_some_and(|at| at.elapsed() > LINGERS);
                 self.has_started(id);
                 if goes_on {
-                    tracing::debug!(job, "it says that it ended, and goes on: it is ended");
+                    tracing::debug!(job, "it reports its end but keeps running: it is cancelled");
                     self.take_back(id, None);
                 }
             }
@@ -217,8 +217,7 @@ impl Poller {
         let Some(attempt) = self.attempts.get_mut(&id).filter(|attempt| !attempt.done) else { return };
         attempt.done = true;
         attempt.state = State::Over;
-        let (now, freed) = (Instant::now(), attempt.devices().collect::<Vec<_>>());
-        self.just_freed.extend(freed.into_iter().map(|device| (device, now)));
+        self.just_freed.push((Instant::now(), attempt.grants().to_vec()));
         self.board.tell(id, None);
         let attempt = &self.attempts[&id];
         if attempt.forgotten {
@@ -299,7 +298,7 @@ impl Poller {
 
 fn printable(text: &str) -> String {
     match words::printable(text) {
-        text if text.is_empty() => "Slurm did not say why".into(),
+        text if text.is_empty() => "Slurm gave no reason".into(),
         text => text,
     }
 }
@@ -316,19 +315,17 @@ fn shown(job: u64, row: &Job) -> String {
 /// Slurm's word for it, and ours where its own says little.
 fn reason(word: &str) -> String {
     let told = match word {
-        "" | "None" => return "it did not say why".into(),
-        "Resources" => "its nodes have no room: somebody else is there",
-        "Priority" => "jobs of others go first",
+        "" | "None" => return "no reason given".into(),
+        "Resources" => "its nodes have no free resources",
+        "Priority" => "jobs with higher priority go first",
         "ReqNodeNotAvail" => "a node is not available",
         "PartitionTimeLimit" => "its time limit is longer than the partition's",
-        "PartitionDown" | "PartitionInactive" => "the partition takes no work",
+        "PartitionDown" | "PartitionInactive" => "the partition is down or drained",
         "JobHeldAdmin" => "an administrator holds it",
-        "JobHeldUser" => "somebody holds it",
-        "BeginTime" => "it may not begin yet",
+        "JobHeldUser" => "its user holds it",
+        "BeginTime" => "its begin time has not come",
         word if word.starts_with("ReqNodeNotAvail") => "a node is not available",
-        word if word.starts_with("Assoc") || word.starts_with("QOS") => {
-            "a limit of the account or the quality of service"
-        }
+        word if word.starts_with("Assoc") || word.starts_with("QOS") => "a limit of the account or QOS",
         _ => return word.to_owned(),
     };
     format!("{told} ({word})")
@@ -364,7 +361,7 @@ mod tests {
 
     #[test]
     fn reasons_in_words() {
-        assert_eq!(reason("Resources"), "its nodes have no room: somebody else is there (Resources)");
+        assert_eq!(reason("Resources"), "its nodes have no free resources (Resources)");
         assert!(reason("ReqNodeNotAvail, UnavailableNodes:n3").starts_with("a node is not available"));
         assert_eq!(reason("Licenses"), "Licenses");
         assert!(hopeless("AssocGrpGRES") && !hopeless("Resources") && !hopeless("Priority"));

@@ -1,11 +1,11 @@
 //! Looking at Slurm: at everything now and then, and at what is about to change in between.
 
 use super::{LINGERS, Poller, by_name, leader};
-use crate::attempt::{Attempt, State};
-use crate::census::Occupied;
+use crate::attempt::{Attempt, Sight, State, sight};
+use crate::census::{Occupied, Ours};
 use crate::cluster::{self, Found};
 use crate::shapes::Job;
-use consort_types::DeviceId;
+use consort_types::Input;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
@@ -24,11 +24,11 @@ impl Poller {
         let mut found = cluster::find(&nodes, &self.setup.reading);
         self.keep_unreadable(&mut found);
         if found.is_empty() && !self.nodes.is_empty() {
-            return self.board.silent("it tells of no node in the partition");
+            return self.board.silent("it lists no node in the partition");
         }
         self.board.answered();
         if self.introduced {
-            self.compare(&found);
+            self.compare(&found, &jobs);
             self.end_strays(&jobs);
         }
         self.nodes = by_name(found);
@@ -44,19 +44,33 @@ impl Poller {
         self.glance.done(began.elapsed(), true);
     }
 
-    /// Tells what is new about nodes.
-    fn compare(&mut self, found: &[Found]) {
+    /// Tells what is new about nodes. Nodes were asked for before jobs: what ran in the last answer about jobs and still does
+    /// in this one is counted in what nodes say.
+    fn compare(&mut self, found: &[Found], jobs: &[Job]) {
         let living = || self.attempts.values().filter(|one| !one.done);
-        let mut ours: BTreeSet<DeviceId> = living().flat_map(Attempt::devices).collect();
-        ours.extend(self.just_freed.keys());
+        let up: BTreeSet<u64> = living().filter(|one| one.is_up()).filter_map(Attempt::job).collect();
+        let mut rows: BTreeMap<u64, Vec<Job>> = BTreeMap::new();
+        for job in jobs.iter().filter(|job| up.contains(&leader(job))) {
+            rows.entry(leader(job)).or_default().push(job.clone());
+        }
+        let mut ours = Ours::default();
+        for attempt in living() {
+            let still = attempt.job().and_then(|job| rows.get(&job)).map(|rows| sight(rows));
+            ours.add(attempt.grants(), still == Some(Sight::Up));
+        }
+        self.just_freed.iter().for_each(|(_, grants)| ours.add(grants, false));
         let occupied = match living().any(Attempt::may_be_anywhere) {
             true => Occupied::Any,
             false => Occupied::These(living().flat_map(|one| one.nodes.iter().flatten().cloned()).collect()),
         };
         self.census.set_occupied(occupied);
-        self.just_freed.retain(|_, at| at.elapsed() < LINGERS);
+        self.just_freed.retain(|(at, _)| at.elapsed() < LINGERS);
         self.recent.retain(|_, at| at.elapsed() < LINGERS);
         for input in self.census.compare(found, &ours) {
+            let input = match input {
+                Input::SetKind(kind) => Input::SetKind(self.setup.reading.declared(kind)),
+                other => other,
+            };
             self.news.push(input);
         }
     }

@@ -40,7 +40,7 @@ impl Poller {
         let (found, unread) = (listed.jobs.get(&id).copied(), listed.unread);
         self.listed = Some(listed);
         match found {
-            None if unread => Err(Trouble::Unclear("rows about jobs of ours cannot be read".into())),
+            None if unread => Err(Trouble::Unclear("cannot parse rows about jobs of this daemon".into())),
             found => Ok(found),
         }
     }

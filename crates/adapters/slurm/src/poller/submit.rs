@@ -106,11 +106,13 @@ impl Poller {
         let known = Known::or_find(&mut self.known, &*self.setup.works, id.ask.job)?;
         let attempt = self.attempts.get_mut(&id).expect("it is being submitted");
         attempt.grace = known.work.grace.clone();
-        let placement = attempt.placement.as_ref().ok_or("nobody says where it is to run")?;
+        let placement = attempt.placement.as_ref().ok_or("its placement is unknown")?;
         let spot = |device: DeviceId| {
             let (node, kind) = self.census.locate(device)?;
             let found = self.nodes.get(node)?.resources.get(kind);
-            Some(Spot { node, kind, resource: found.map(|(name, kind)| (name.as_str(), kind.as_str())) })
+            let precisions = self.setup.reading.computes_in(kind);
+            let resource = found.map(|(name, kind)| (name.as_str(), kind.as_str()));
+            Some(Spot { node, kind, precisions, resource })
         };
         let layout = Layout::new(id, &known.spec, &known.work, placement, self.setup.portion, spot)?;
         let kind = layout.seats.first().map_or("", |seat| seat.kind.as_str());
@@ -127,9 +129,9 @@ impl Poller {
             shared: &self.setup.shared,
         };
         let written = self.folder.write(&making);
-        let text = written.map_err(|error| format!("what nodes need cannot be written: {error}"))?;
+        let text = written.map_err(|error| format!("cannot write the files of the job: {error}"))?;
         let intended = self.folder.intend(id);
-        let secret = intended.map_err(|error| format!("the intent cannot be written: {error}"))?;
+        let secret = intended.map_err(|error| format!("cannot write the intent: {error}"))?;
         let limit = known.spec.time_limit.map(|limit| limit.0.max(0) as u64 / 1_000_000_000);
         let grace = known.work.grace.span.0.max(0) as u64 / 1_000_000_000;
         Ok(Submission {

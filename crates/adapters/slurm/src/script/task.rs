@@ -130,7 +130,7 @@ impl Making<'_> {
     fn command(&self) -> Result<String, String> {
         let (job, ask) = (self.allocation.ask.job, self.allocation.ask);
         let stage = self.work.stages.get(usize::from(ask.stage));
-        let stage = stage.ok_or_else(|| format!("job {job} says nothing about stage {}", ask.stage))?;
+        let stage = stage.ok_or_else(|| format!("job {job} has no stage {}", ask.stage))?;
         let roles = self.spec.stages[usize::from(ask.stage)].roles.len();
         let mut text = "consort_shell=/bin/sh; [ -x /bin/bash ] && consort_shell=/bin/bash\n".to_owned();
         text += "case $consort_role in\n";

@@ -37,7 +37,12 @@ impl House {
         spec.stages[0].roles[0].shapes[0].devices = self.each;
         let spot = |device: DeviceId| {
             let node = if device.0 < 4 { "n1" } else { "n2" };
-            Some(Spot { node, kind: "a100", resource: Some(("gpu", "a100")) })
+            Some(Spot {
+                node,
+                kind: "a100",
+                precisions: Precision::of_kind("a100"),
+                resource: Some(("gpu", "a100")),
+            })
         };
         let layout = Layout::new(id, &spec, &self.work, &placement, Portion::default(), spot).unwrap();
         let addresses: Vec<String> = layout.nodes.iter().map(|node| format!("{node}.local")).collect();

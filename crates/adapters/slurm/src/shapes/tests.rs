@@ -71,7 +71,7 @@ fn missing_and_new_fields_do_no_harm() {
     assert_eq!(Answer::read(odd).unwrap(), Answer::default());
     for bad in ["", "null", "[]", "{\"nodes\": [", "<html>502 Bad Gateway</html>"] {
         let told = Answer::read(bad.as_bytes()).unwrap_err();
-        assert!(told.starts_with("Slurm's answer cannot be read: "), "{told}");
+        assert!(told.starts_with("cannot parse Slurm's answer: "), "{told}");
     }
 }
 
@@ -124,7 +124,7 @@ fn an_odd_row_harms_no_other() {
         assert!(jobs.iter().filter(|job| job.id != 7).all(|job| job.comment == "a, ]} \" b"));
     }
     let nothing = Answer::read(br#"{"jobs": [7, null]}"#).unwrap().numbered_jobs();
-    assert_eq!(nothing.unwrap_err(), "none of the 2 rows of Slurm's answer can be read");
+    assert_eq!(nothing.unwrap_err(), "none of the 2 rows of Slurm's answer can be parsed");
     assert_eq!(Answer::read(br#"{"jobs": []}"#).unwrap().numbered_jobs(), Ok((vec![], 0)));
 }
 

@@ -83,6 +83,7 @@ impl Site {
         Work {
             stages: vec![StageWork { commands: vec![command], indices: vec![], variants: vec![] }],
             workdir: "/tmp".into(),
+            image: None,
             env: vec![],
             inherited: vec![],
             grace: Grace { signal: 15, span: Span::seconds(5) },

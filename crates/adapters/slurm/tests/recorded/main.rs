@@ -11,6 +11,7 @@ use consort_slurm::engine::{Engine, Trouble};
 use consort_slurm::gres;
 use consort_slurm::shapes::{Answer, Complaint, Job, Node};
 use consort_slurm::submission::{Part, Submission};
+use consort_types::Host;
 use consort_types::file::hosts;
 use std::collections::BTreeMap;
 use std::fs;
@@ -129,6 +130,9 @@ fn nodes_devices_and_what_is_used_of_them() {
             // The oldest version does not tell of processors that are used.
             let cpus = if version == 36 { 0 } else { 1 };
             assert_eq!(node.used, BTreeMap::from([(kind.into(), 1), ("cpu".into(), cpus)]), "v0.0.{version}");
+            let host =
+                Host { cpu_milli: u64::from(cpus) * 1000, memory_bytes: u64::from(cpus) * (100 << 20) };
+            assert_eq!(node.host_used, host, "v0.0.{version}");
         }
     }
 }

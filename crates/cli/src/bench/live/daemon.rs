@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub struct Place(PathBuf);
 
 impl Place {
-    /// A new one, with a file that declares so many devices.
+    /// A new one, with a file that declares this number of devices.
     pub fn new(devices: u32) -> Result<Self, Failure> {
         let path = std::env::temp_dir().join(format!("consort-bench-{}-{}", std::process::id(), number()));
         let place = Place(path);
@@ -150,7 +150,7 @@ impl Daemon {
         }
     }
 
-    /// Waits until so many jobs have ended.
+    /// Waits until this number of jobs has ended.
     pub fn until_ended(&self, jobs: u64) -> Result<(), Failure> {
         let began = Instant::now();
         while self.get("/v1/status")?["ended"].as_u64().unwrap_or(0) < jobs {

@@ -51,7 +51,7 @@ impl Client {
         let (status, length) = self.head()?;
         let mut answer = vec![0; length];
         self.stream.read_exact(&mut answer)?;
-        Ok((status, String::from_utf8_lossy(&answer).into_owned()))
+        Ok((status, String::from_utf8(answer).map_err(|_| std::io::ErrorKind::InvalidData)?))
     }
 
     fn send(&mut self, method: &str, path: &str, body: &str, accept: &str) -> std::io::Result<()> {
@@ -99,7 +99,7 @@ pub fn ask(
     Client::new(address, token)?.ask(method, path, body)
 }
 
-/// So many clients submit so many jobs between them, each waiting for its answer before the next.
+/// A number of clients submit a number of jobs between them, each waiting for its answer before the next.
 pub fn submit(daemon: &Daemon, clients: usize, jobs: u64, job: &str) -> Result<Taken, Failure> {
     submit_with(daemon, clients, jobs, job, Duration::ZERO)
 }
@@ -156,7 +156,7 @@ pub struct Followed {
     pub submitted: Taken,
 }
 
-/// So many streams follow while jobs are submitted.
+/// A number of streams follow while jobs are submitted.
 pub fn followed(daemon: &Daemon, streams: usize, jobs: u64) -> Result<Followed, Failure> {
     let from = daemon.get("/v1/status")?["position"].as_u64().unwrap_or(0) + 1;
     let last = from + jobs - 1; // they find no room, so each submission is one event

@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// Jobs in one batch.
 const TOGETHER: u64 = 500;
 
-/// Lives through so many jobs, a few hundred in each batch, and writes all of it down. Returns the number of events.
+/// Lives through a number of jobs, a few hundred in each batch, and writes all of it down. Returns the number of events.
 pub fn make(folder: &Path, jobs: u64) -> Result<u64, Failure> {
     let policy = stock::standard().policy();
     let (mut journal, recovered) =

@@ -10,7 +10,10 @@ use std::time::{Duration, Instant};
 const READERS: u32 = 64;
 const PER_S: u32 = 20;
 
-/// Submissions while nobody reads and while everybody does.
+/// Reads of each kind, one after the other, over which their processor time is averaged.
+const EACH: u64 = 200;
+
+/// Submissions without readers and with readers.
 const JOBS: u64 = 4_000;
 
 /// What was measured.
@@ -23,11 +26,37 @@ pub struct Figures {
     pub delay_beside_ms: f64,
     /// Requests of readers that were answered in a second.
     pub reads_per_s: f64,
+    /// Processor time of the daemon for one read of each of [`KINDS`], in milliseconds.
+    pub cpu_ms: [f64; KINDS.len()],
+}
+
+/// What is read.
+pub const KINDS: [&str; 3] = ["jobs", "status", "explain"];
+
+fn path(kind: &str, turn: u64, waiting: u64) -> String {
+    match kind {
+        "explain" => format!("/v1/jobs/{}/explain", 2 + turn * 7919 % waiting),
+        other => format!("/v1/{other}"),
+    }
+}
+
+/// Processor time of the daemon for one read of a kind, while it does nothing else.
+fn cpu_ms(daemon: &Daemon, kind: &str, waiting: u64) -> Result<f64, Failure> {
+    let mut client = Client::new(daemon.address, &daemon.token).map_err(broken_off)?;
+    let before = daemon.cpu_s();
+    for turn in 0..EACH {
+        client.ask("GET", &path(kind, turn, waiting), "").map_err(broken_off)?;
+    }
+    Ok((daemon.cpu_s() - before) * 1e3 / EACH as f64)
 }
 
 /// Measures a daemon with this many jobs waiting.
 pub fn measure(daemon: &Daemon, waiting: u64) -> Result<Figures, Failure> {
     load::submit(daemon, 64, waiting, WAITS)?;
+    let mut cpu = [0.0; KINDS.len()];
+    for (kind, cpu) in KINDS.iter().zip(&mut cpu) {
+        *cpu = cpu_ms(daemon, kind, waiting)?;
+    }
     let before = delays(daemon)?;
     let alone = load::submit_paced(daemon, 4, JOBS, WAITS)?;
     let between = delays(daemon)?;
@@ -49,6 +78,7 @@ pub fn measure(daemon: &Daemon, waiting: u64) -> Result<Figures, Failure> {
         delay_alone_ms: p99(&before, &between),
         delay_beside_ms: p99(&between, &after),
         reads_per_s: reads.into_inner() as f64 / took.as_secs_f64(),
+        cpu_ms: cpu,
     })
 }
 
@@ -60,11 +90,7 @@ fn read(daemon: &Daemon, number: u32, waiting: u64, over: &AtomicBool, reads: &A
     for turn in u64::from(number).. {
         std::thread::sleep(due.saturating_duration_since(Instant::now()));
         due += pause;
-        let path = match turn % 3 {
-            0 => "/v1/jobs".into(),
-            1 => "/v1/status".into(),
-            _ => format!("/v1/jobs/{}/explain", 2 + turn * 7919 % waiting),
-        };
+        let path = path(KINDS[(turn % 3) as usize], turn, waiting);
         if over.load(Ordering::Relaxed) || client.ask("GET", &path, "").is_err() {
             return;
         }

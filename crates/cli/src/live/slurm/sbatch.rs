@@ -14,17 +14,17 @@ Examples:
   consort sbatch --wrap 'nvidia-smi' -G 1
   consort sbatch -d afterok:17 --parsable report.sh
 
-Understood: -J -n -N -c -G -t -p -A -q -d -a -o -D -W, --gpus-per-node, --gpus-per-task,
+Options: -J -n -N -c -G -t -p -A -q -d -a -o -D -W, --gpus-per-node, --gpus-per-task,
 --gres=gpu:KIND:N, --ntasks-per-node, --mem, --export, --requeue, --signal, --nice,
 --priority, --wrap, --parsable. The script runs once on every node of the job.";
 
-/// Submit a batch script, as Slurm's command of this name
+/// Submit a batch script, like Slurm's sbatch
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     #[command(flatten)]
     server: Server,
-    /// Options, the script and its arguments
+    /// Options, script and its arguments
     #[arg(value_name = "OPTIONS... SCRIPT", trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<String>,
 }
@@ -38,12 +38,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         (Some(wrap), []) => sources::script("wrap", &format!("#!/bin/sh\n{wrap}\n"), &options, &[])?,
         (Some(_), [script, ..]) => {
             return Err(Failure::request(
-                format_args!("`{script}` is given beside --wrap"),
+                format_args!("`{script}` cannot be used with --wrap"),
                 "give one of them",
             ));
         }
         (None, [script, arguments @ ..]) => sources::batch(Path::new(script), &options, arguments)?,
-        (None, []) => return Err(Failure::request("the script is missing", see)),
+        (None, []) => return Err(Failure::request("missing script", see)),
     };
     let client = args.server.client()?;
     let submitted = client.submit(&job.to_json())?;

@@ -9,26 +9,26 @@ use consort_api::client::{Act, JobQuery};
 const EXAMPLES: &str = "\
 Examples:
   consort scancel 17 18
-  consort scancel -u red -t PD              all of a tenant that wait
+  consort scancel -u red -t PD              all pending jobs of a tenant
   consort scancel -n sweep";
 
-/// End jobs, as Slurm's command of this name
+/// Cancel jobs, like Slurm's scancel
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// Ids of jobs
+    /// Job ids
     #[arg(value_name = "JOB", value_parser = job_id, required_unless_present_any = ["user", "partition", "name", "state"])]
     jobs: Vec<u64>,
-    /// All of this tenant
+    /// Jobs of this tenant
     #[arg(long, short)]
     user: Option<String>,
-    /// All of this queue
+    /// Jobs of this queue
     #[arg(long, short)]
     partition: Option<String>,
-    /// All of this name
+    /// Jobs with this name
     #[arg(long, short)]
     name: Option<String>,
-    /// All in this state: PD, R and so on
+    /// Jobs in these states: PD, R and so on
     #[arg(long, short = 't', value_parser = code)]
     state: Option<Codes>,
     #[command(flatten)]

@@ -13,14 +13,14 @@ Examples:
   consort sinfo -p urgent -h
   consort sinfo --json                      the nodes, as `consort nodes --json`";
 
-/// List queues and nodes, as Slurm's command of this name
+/// List queues and nodes, like Slurm's sinfo
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, disable_help_flag = true)]
 pub struct Args {
     /// Only these queues
     #[arg(long, short, value_delimiter = ',')]
     partition: Vec<String>,
-    /// No line above
+    /// No header line
     #[arg(long, short = 'h')]
     noheader: bool,
     /// Print JSON

@@ -16,32 +16,32 @@ Examples:
   consort squeue -u red -t PD,R
   consort squeue -j 17,18 -h -o '%i %t %R'
 
--o knows %i %A job, %P queue, %j name, %u %a tenant, %t %T state, %M time, %D nodes,
+-o takes %i %A job, %P queue, %j name, %u %a tenant, %t %T state, %M time, %D nodes,
 %R nodes or reason, %N nodes, %r reason, %Q %p priority, %q class, %V %S times.";
 
-/// List jobs, as Slurm's command of this name
+/// List jobs, like Slurm's squeue
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, disable_help_flag = true)]
 pub struct Args {
-    /// Only of these tenants
+    /// Only jobs of these tenants
     #[arg(long = "user", short = 'u', value_delimiter = ',')]
     user: Vec<String>,
-    /// Only of these queues
+    /// Only jobs of these queues
     #[arg(long, short, value_delimiter = ',')]
     partition: Vec<String>,
-    /// Only these
+    /// Only these jobs
     #[arg(long = "jobs", short, value_delimiter = ',', value_parser = job_id)]
     jobs: Vec<u64>,
-    /// Only in these states: PD, R, CG and so on
+    /// Only jobs in these states: PD, R, CG and so on
     #[arg(long = "states", short = 't', value_delimiter = ',', value_parser = code)]
     states: Vec<Codes>,
-    /// Only of this name
+    /// Only jobs with this name
     #[arg(long, short)]
     name: Option<String>,
-    /// No line above
+    /// No header line
     #[arg(long, short = 'h')]
     noheader: bool,
-    /// Which columns, as in '%i %t %R'
+    /// Columns, such as '%i %t %R'
     #[arg(long, short = 'o', value_name = "FORMAT")]
     format: Option<String>,
     /// Print JSON
@@ -54,7 +54,7 @@ pub struct Args {
     help: Option<bool>,
 }
 
-/// What Slurm prints when nobody says otherwise.
+/// What Slurm prints by default.
 const PLAIN: &str = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R";
 
 /// The command.
@@ -117,7 +117,7 @@ struct Column {
 fn columns(format: &str) -> Result<Vec<Column>, Failure> {
     let wrong = |what: &str| {
         Failure::request(
-            format_args!("`{what}` is no column"),
+            format_args!("unknown column `{what}`"),
             "use some of %i %A %P %j %u %a %t %T %M %D %R %N %r %Q %p %q %V %S, with a width like %.10M",
         )
     };

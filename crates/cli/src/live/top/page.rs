@@ -108,7 +108,7 @@ fn draw_devices(frame: &mut Frame<'_>, area: Rect, devices: &[Device]) {
         Row::new(cells)
     };
     let wide = Constraint::Length(BAR as u16 + 6);
-    let mut widths = vec![Constraint::Max(18), Constraint::Max(10), Constraint::Length(7), wide];
+    let mut widths = vec![Constraint::Max(18), Constraint::Max(10), Constraint::Length(9), wide];
     let mut titles = vec!["device", "kind", "state", "granted"];
     for (title, _) in ["busy", "memory", "heat", "power"].into_iter().zip(told).filter(|(_, told)| *told) {
         titles.push(title);
@@ -153,13 +153,15 @@ fn draw_jobs(frame: &mut Frame<'_>, area: Rect, page: &Page) {
 
 fn footer(page: &Page) -> Line<'static> {
     if let Some(id) = page.asking {
-        return Line::from(format!("Cancel job {id}? y cancels it, any other key does not.")).bold().yellow();
+        return Line::from(format!("Cancel job {id}? Press y to cancel it, any other key to keep it."))
+            .bold()
+            .yellow();
     }
     if let Some(trouble) = &page.trouble {
         return Line::from(trouble.clone()).red();
     }
     let keys = format!(
-        "q leave  ↑↓ choose  p pause or resume  c cancel  s sort ({}){}",
+        "q quit  ↑↓ select  p pause or resume  c cancel  s sort ({}){}",
         page.sort.word(),
         if page.sample.more { "  (only the newest jobs)" } else { "" }
     );
@@ -195,7 +197,7 @@ fn colour(state: DeviceState) -> Style {
         DeviceState::Free => Color::DarkGray,
         DeviceState::Used | DeviceState::Shared => Color::Green,
         DeviceState::Foreign => Color::Yellow,
-        DeviceState::Ill => Color::Red,
+        DeviceState::Unhealthy => Color::Red,
     })
 }
 

@@ -4,7 +4,7 @@ use consort_api::client::JobQuery;
 use consort_api::shapes::{Device, Job, Status};
 use consort_api::{Client, ClientError};
 
-/// More jobs than anybody scrolls through.
+/// More jobs than a user scrolls through.
 const JOBS: u64 = 500;
 
 /// What the server said.

@@ -60,7 +60,7 @@ pub enum Act {
     Resume(u64),
 }
 
-/// What a key asks of whoever runs the page.
+/// What a key asks of the loop that runs the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pressed {
     Leave,

@@ -44,16 +44,16 @@ fn headline(answer: &Answer<Plan>, time: &Times) -> String {
     if let Some(one) = &plan.one_device {
         text += &format!("alone     {} on {}, the best single device\n", time.shown(one.seconds), one.device);
     } else {
-        text += "alone     no single device can do all of it\n";
+        text += "alone     no single device can run all tasks\n";
     }
     let gap = match answer.objective <= answer.bound {
-        true => "the plan is the best there is".to_string(),
+        true => "the plan is optimal".to_string(),
         false => format!("the plan is at most {} % from the best", decimal(100.0 * answer.gap(), 2)),
     };
     text + &format!("bound     {} by {}; {gap}\n", time.shown(answer.bound), answer.bound_by)
 }
 
-/// One unit and so many decimals for everything in a plan.
+/// One unit and one number of decimals for everything in a plan.
 struct Times {
     factor: f64,
     decimals: usize,

@@ -35,7 +35,7 @@ pub struct Devices {
     kind: Vec<Described>,
 }
 
-/// What somebody said about a kind.
+/// What was given about a kind.
 #[derive(Clone, Debug, PartialEq)]
 struct Described {
     name: String,
@@ -50,7 +50,7 @@ pub struct Found {
     pub fabric: Fabric,
     /// What the hosts' kinds are.
     pub kinds: Vec<Kind>,
-    /// By kind: operations a second as printed, where somebody said so.
+    /// By kind: operations a second as printed, where given.
     pub flops: Vec<Option<f64>>,
     /// What was taken for granted.
     pub assumed: Vec<String>,
@@ -88,7 +88,7 @@ impl Devices {
             return Err(crate::names::unknown("kind", &unused.name, names.iter().map(String::as_str)));
         }
         if names.is_empty() {
-            return Err(Failure::request("there is no device to plan for", "name at least one"));
+            return Err(Failure::request("no devices to plan for", "name at least one"));
         }
         self.kinds(fabric, &names)
     }
@@ -100,7 +100,7 @@ impl Devices {
         let mut hosts: Vec<Host> = vec![];
         let many: u64 = self.devices.iter().map(|(count, _)| u64::from(*count)).sum();
         if many > MOST {
-            let said = format!("{many} devices are more than can be planned");
+            let said = format!("{many} devices are too many to plan for");
             return Err(Failure::request(said, format_args!("give at most {MOST}")));
         }
         for (count, kind) in &self.devices {
@@ -123,7 +123,7 @@ impl Devices {
         for name in names {
             let memory = said(name).and_then(|kind| kind.memory).or(self.memory);
             let memory = memory.or(known(name).map(|known| known.1)).unwrap_or_else(|| {
-                found.assumed.push(format!("the memory of {name} is not known and taken to have no end"));
+                found.assumed.push(format!("the memory of {name} is unknown and assumed to be unlimited"));
                 f64::INFINITY
             });
             let speed = match (said(name).and_then(|kind| kind.speed), flops(name), flops(&names[0])) {
@@ -136,10 +136,7 @@ impl Devices {
                 }
                 _ => {
                     let remedy = format!("give it with --kind {name}:speed=...");
-                    return Err(Failure::request(
-                        format!("nothing is known about the speed of `{name}`"),
-                        remedy,
-                    ));
+                    return Err(Failure::request(format!("unknown speed of `{name}`"), remedy));
                 }
             };
             found.flops.push(said(name).and_then(|kind| kind.flops));
@@ -193,7 +190,7 @@ fn speed(text: &str) -> Result<f64, String> {
 /// `v100:speed=0.4,memory=32GiB,flops=125T`
 fn described(text: &str) -> Result<Described, String> {
     let expected =
-        || "expected a kind and what it has, like v100:speed=0.4,memory=32GiB,flops=125T".to_string();
+        || "expected a kind and its properties, like v100:speed=0.4,memory=32GiB,flops=125T".to_string();
     let (name, figures) = text.split_once(':').ok_or_else(expected)?;
     let mut kind = Described { name: name.to_lowercase(), speed: None, memory: None, flops: None };
     for figure in figures.split(',') {

@@ -53,7 +53,7 @@ impl Sizes {
             None => self.ffn.parse().ok(),
         };
         let inner = inner.ok_or_else(|| {
-            Failure::request(format_args!("--ffn {} is no width", self.ffn), "write it like 11008 or 4h")
+            Failure::request(format_args!("invalid width --ffn {}", self.ffn), "write it like 11008 or 4h")
         })?;
         Ok(Shape {
             layers: self.layers.unwrap_or_default(),
@@ -75,11 +75,11 @@ impl Sizes {
         });
         let printed = printed.ok_or_else(|| {
             let all: Vec<&str> = names().collect();
-            let remedy = format!("give it with --flops; known are {}", all.join(", "));
-            Failure::request(format_args!("nothing is known about the speed of `{first}`"), remedy)
+            let remedy = format!("give it with --flops; known kinds: {}", all.join(", "));
+            Failure::request(format_args!("unknown speed of `{first}`"), remedy)
         })?;
         if !(self.achieved > 0.0 && self.achieved <= 100.0) {
-            return Err(Failure::request("--achieved is no part of 100 percent", "give 1 to 100"));
+            return Err(Failure::request("--achieved must be a percentage", "give 1 to 100"));
         }
         let assumed = format!("{first} reaches {} % of {:.0} TFLOPS", self.achieved, printed / 1e12);
         Ok(Speed { operations_per_s: printed * self.achieved / 100.0, assumed: vec![assumed] })

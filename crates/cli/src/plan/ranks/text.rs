@@ -20,9 +20,7 @@ pub fn text(answer: &Answer<Plan>, fabric: &Fabric, screen: &Screen) -> String {
     }
     text += &format!("\n{}\n", order(plan, screen));
     text += &screen.prose(&verdict(answer));
-    text += &screen.prose(
-        "By name is the order that launchers use when nobody tells them another: node10 before node2.",
-    );
+    text += &screen.prose("By name is the default order of launchers: node10 before node2.");
     text += "For a launcher: --as hostfile, rankfile, slurm or torchrun\n\n";
     text
 }

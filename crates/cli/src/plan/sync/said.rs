@@ -133,7 +133,7 @@ fn held_up(screen: &Screen, answer: &Answer<consort_parallel::straggler::Verdict
     let found: Vec<&Finding> = verdict.findings.iter().filter(|found| found.class != Class::None).collect();
     let mut text = String::from("\n");
     if found.is_empty() {
-        return text + &labelled(screen, "workers", "nobody holds up the others");
+        return text + &labelled(screen, "workers", "no stragglers");
     }
     let mut table = Table::default();
     table.long_text("worker", 8, found.iter().map(|found| found.worker.clone()));

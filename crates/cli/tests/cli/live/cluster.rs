@@ -6,7 +6,7 @@ const DEVICES: &str = r#"[
     {"node": "n1", "index": 0, "kind": "h200", "vendor": "nvidia", "uuid": "GPU-1", "state": "used",
     "used_thousandths": 1000, "memory_bytes": 151397597184, "jobs": [17], "temperature_c": 61.0, "power_w": 512.5,
     "utilization_percent": 97.0, "memory_used_bytes": 75698798592, "why": null},
-    {"node": "n1", "index": 1, "kind": "h200", "vendor": "nvidia", "uuid": null, "state": "ill",
+    {"node": "n1", "index": 1, "kind": "h200", "vendor": "nvidia", "uuid": null, "state": "unhealthy",
     "used_thousandths": 0, "memory_bytes": null, "jobs": [], "temperature_c": null, "power_w": null,
     "utilization_percent": null, "memory_used_bytes": null, "why": "fell off the bus"}]"#;
 const NODE: &str = r#"{"name": "n1", "state": "draining", "devices": 8, "used": 1, "jobs": 1, "kinds": {"h200": 8},
@@ -20,7 +20,9 @@ fn devices_and_nodes_are_tables_and_json() {
     let (folder, server) = with(|line| match line {
         "GET /v1/devices" => Answer::json(200, DEVICES),
         "GET /v1/nodes" => Answer::json(200, &format!("[{NODE}]")),
-        "POST /v1/nodes/n1/drain" | "POST /v1/nodes/n1/undrain" => Answer::json(200, NODE),
+        "POST /v1/nodes/n1/drain" | "POST /v1/nodes/n1/undrain" | "POST /v1/nodes/n1/remove" => {
+            Answer::json(200, NODE)
+        }
         _ => Answer::missing(),
     });
     let shown = folder.ask(&server, "devices").done().out;
@@ -32,6 +34,7 @@ fn devices_and_nodes_are_tables_and_json() {
     assert_eq!(folder.ask(&server, "nodes --json").json()[0]["state"], "draining");
     assert!(folder.ask(&server, "nodes drain n1").done().out.contains("draining"));
     assert_eq!(folder.ask(&server, "nodes undrain n1 --json").json()["name"], "n1");
+    assert_eq!(folder.ask(&server, "nodes remove n1 --json").json()["name"], "n1");
     folder.ask(&server, "nodes drain n2").refused(2, &["there is no such thing"]);
 }
 

@@ -23,9 +23,9 @@ fn sbatch_reads_the_script_and_lets_flags_win() {
     assert!(body.get("inherit").is_none());
     assert_eq!(folder.ask(&server, "sbatch --parsable --wrap=hostname").done().out, "17\n");
     folder.ask(&server, "sbatch --frob train.sh").refused(2, &["`--frob`"]);
-    folder.ask(&server, "sbatch").refused(2, &["the script is missing"]);
+    folder.ask(&server, "sbatch").refused(2, &["missing script"]);
     folder.write("plain.txt", "hello\n");
-    folder.ask(&server, "sbatch plain.txt").refused(2, &["is no script", "#!/bin/sh"]);
+    folder.ask(&server, "sbatch plain.txt").refused(2, &["not a script", "#!/bin/sh"]);
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn squeue_has_the_columns_of_slurm() {
     assert!(server.was_asked("GET /v1/jobs?limit=1000000&state=waiting,held,running,paused"));
     assert_eq!(folder.ask(&server, "squeue --json").json()[0]["id"], 17);
     folder.ask(&server, "squeue -t X").refused(2, &["expected some of PD"]);
-    folder.ask(&server, "squeue -o %z").refused(2, &["`%z` is no column"]);
+    folder.ask(&server, "squeue -o %z").refused(2, &["unknown column `%z`"]);
 }
 
 #[test]

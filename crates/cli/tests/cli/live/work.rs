@@ -84,13 +84,15 @@ fn mistakes_in_a_file_are_told_with_their_line_and_nothing_is_sent() {
     folder.write("many.yaml", "stages: [{name: a, run: x}, {name: b, run: y}]\n");
     folder
         .ask(&server, "submit bad.yaml")
-        .refused(2, &["bad.yaml:2:1: `devises`", "did you mean `devices`?"]);
-    folder.ask(&server, "submit bad.sh").refused(2, &["bad.sh:2: `--gpuss`", "did you mean `--gpus`?"]);
-    folder.ask(&server, "submit nowhere.yaml").refused(2, &["there is no such file"]);
+        .refused(2, &["bad.yaml:2:1: unknown field `devises`", "did you mean `devices`?"]);
+    folder
+        .ask(&server, "submit bad.sh")
+        .refused(2, &["bad.sh:2: unknown option `--gpuss`", "did you mean `--gpus`?"]);
+    folder.ask(&server, "submit nowhere.yaml").refused(2, &["no such file"]);
     folder.ask(&server, "submit .").refused(2, &["is a folder"]);
     folder.ask(&server, "submit many.yaml --devices 2").refused(2, &["several stages", "change the file"]);
     folder.ask(&server, "run --time soon x").refused(2, &["`soon`", "expected a time like 90s"]);
-    folder.ask(&server, "run --devices 2 --workers 2 x").refused(2, &["exclude each other"]);
+    folder.ask(&server, "run --devices 2 --workers 2 x").refused(2, &["cannot be used with"]);
     folder.ask(&server, "run --after me x").refused(2, &["expected the id of a job like 17"]);
     folder.ask(&server, "run").refused(2, &["<CMD>"]);
     assert_eq!(server.asked().len(), 0);
@@ -101,12 +103,10 @@ fn a_refusal_is_one_sentence() {
     let (folder, server) = with(|_| {
         Answer::json(
             422,
-            r#"{"error": "job x: there is no queue b; known queues are default", "rule": "UnknownName"}"#,
+            r#"{"error": "job x: unknown queue b; known queues: default", "rule": "UnknownName"}"#,
         )
     });
-    folder
-        .ask(&server, "run x")
-        .refused(2, &["consort: job x: there is no queue b; known queues are default"]);
+    folder.ask(&server, "run x").refused(2, &["consort: job x: unknown queue b; known queues: default"]);
 }
 
 #[test]
@@ -281,7 +281,7 @@ fn acts_are_tried_on_all_that_are_named() {
         "POST /v1/jobs/cancel" => Answer::json(
             200,
             &format!(
-                r#"[{}, {{"id": 2, "status": 404, "problem": {{"error": "there is no job 2"}}}}, {}]"#,
+                r#"[{}, {{"id": 2, "status": 404, "problem": {{"error": "unknown job 2"}}}}, {}]"#,
                 acted(&job(1, "stopping")),
                 acted(&job(3, "stopping"))
             ),
@@ -295,7 +295,7 @@ fn acts_are_tried_on_all_that_are_named() {
     });
     let ran = folder.ask(&server, "cancel 1 2 3");
     assert_eq!((ran.code, ran.out.lines().count()), (2, 2), "{ran:?}");
-    assert!(ran.err.contains("there is no job 2"), "{ran:?}");
+    assert!(ran.err.contains("unknown job 2"), "{ran:?}");
     assert_eq!(server.asked().len(), 1, "one request for all: {:?}", server.asked());
     assert_eq!(folder.ask(&server, "pause 1").done().out, "Job 1 (train) is paused.\n");
     assert_eq!(folder.ask(&server, "pause 1 --json").json()[0]["state"], "paused");

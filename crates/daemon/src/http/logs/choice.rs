@@ -33,7 +33,7 @@ impl Choice {
             return Err(Trouble::not_there(error));
         }
         if self.attempt.is_some() && work.output.path.is_some() {
-            let error = format!("all attempts of job {id} write to the same files; ask without an attempt");
+            let error = format!("all attempts of job {id} write to the same files; leave out the attempt");
             return Err(Trouble::not_there(error));
         }
         let mut chosen = 0;

@@ -155,7 +155,7 @@ impl Files {
             }
         }
         match std::mem::take(&mut self.cut) && !self.follow && !self.marks {
-            true => format!("consort: there are more than {LOOKED_FOR} files; choose with --task\n").into(),
+            true => format!("consort: more than {LOOKED_FOR} log files; choose one with --task\n").into(),
             false => vec![],
         }
     }

@@ -252,7 +252,7 @@ impl Tail {
             None => format!("{} is not a regular file", shown.display()),
         };
         self.noted = true;
-        Some(Piece { file: 0, at: 0, bytes: format!("consort: {why} and is not read\n").into() })
+        Some(Piece { file: 0, at: 0, bytes: format!("consort: {why}, not read\n").into() })
     }
 
     /// Opens a file that is still the one that was meant, without following links or waiting for anybody at its other

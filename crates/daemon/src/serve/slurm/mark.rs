@@ -26,13 +26,13 @@ impl Mark {
             Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| {
                 Fault::new(
                     format!("{}: {error}", path.display()),
-                    "put it back as it was, or give another --data-dir",
+                    "restore the previous one, or give another --data-dir",
                 )
             }),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 if folder.path().join("inventory.json").exists() {
                     return Err(Fault::request(
-                        format!("{} belongs to `consort up` on one machine", folder.path().display()),
+                        format!("{} belongs to `consort up`", folder.path().display()),
                         "give another --data-dir",
                     ));
                 }
@@ -50,7 +50,7 @@ impl Mark {
                     "jobs of this data directory run in Slurm as {}, and {} acts as {}",
                     self.user, about.how, about.user
                 ),
-                "reach Slurm as before, or wait until they have ended",
+                "reach Slurm as before, or wait until those jobs have ended",
             ));
         }
         if self.user != about.user {

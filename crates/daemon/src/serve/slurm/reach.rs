@@ -24,10 +24,10 @@ pub fn reach(slurm: &Slurm, folder: &Folder) -> Result<(Box<dyn Engine>, Vec<Str
             Ok((Box::new(rest), vec![]))
         }
         // What was refused was understood: another way would only hide it.
-        Err(Trouble::Refused(words)) => Err(Fault::new(words, "mend it, or leave out --slurm-rest")),
+        Err(Trouble::Refused(words)) => Err(Fault::new(words, "fix it, or leave out --slurm-rest")),
         Err(trouble) => match Tools::probe(&slurm.tools, &lock) {
             Ok(tools) => {
-                let note = format!("{trouble}; the command-line tools are used instead until the next start");
+                let note = format!("{trouble}; using the command-line tools until the next start");
                 Ok((Box::new(tools), vec![note]))
             }
             Err(_) => Err(unanswered(&trouble)),
@@ -58,8 +58,7 @@ pub fn topology(
     if let Some(path) = &slurm.topology {
         let text = std::fs::read_to_string(path).map_err(|error| Fault::at(path, &error))?;
         let read = Topology::parse(&text);
-        return read
-            .map_err(|words| Fault::request(format!("{}: {words}", path.display()), "mend that file"));
+        return read.map_err(|words| Fault::request(format!("{}: {words}", path.display()), "fix that file"));
     }
     let told = match engine.topology() {
         Ok(Some(told)) => Some(told),
@@ -71,7 +70,7 @@ pub fn topology(
         Err(trouble) => return Err(unanswered(&trouble)),
     };
     Topology::parse(&told.unwrap_or_default()).or_else(|words| {
-        notes.push(format!("{words}; placement knows no switches"));
+        notes.push(format!("{words}; placement ignores switches"));
         Ok(Topology::default())
     })
 }
@@ -88,7 +87,7 @@ pub fn readable(shared: &Path, is_ours: bool, about: &About) -> Result<(), Fault
     }
     if is_ours {
         return Err(Fault::request(
-            format!("jobs run as uid {uid}, who cannot come to {}", shared.display()),
+            format!("jobs run as uid {uid}, which cannot access {}", shared.display()),
             "give a folder that all nodes and that user see with --slurm-shared",
         ));
     }
@@ -98,7 +97,7 @@ pub fn readable(shared: &Path, is_ours: bool, about: &About) -> Result<(), Fault
         .find(|path| std::fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o001 == 0));
     match closed {
         Some(path) => Err(Fault::request(
-            format!("jobs run as uid {uid}, who cannot come through {} to the shared folder", path.display()),
+            format!("jobs run as uid {uid}, which cannot pass {} to reach the shared folder", path.display()),
             "open it for others (chmod o+x), or give another --slurm-shared",
         )),
         None => Ok(()),

@@ -63,6 +63,12 @@ impl Site for SlurmSite {
         Some(format!("Slurm has not answered for {} s: {words}", since.as_secs()))
     }
 
+    fn image_refusal(&self) -> Option<String> {
+        let why = "`image` is not supported on Slurm yet; leave it out, and start the container in `run` with what the \
+                   cluster has for it, such as `apptainer exec IMAGE python train.py`";
+        Some(why.into())
+    }
+
     fn probe(&self) -> Vec<(String, String)> {
         let about = self.board.about();
         let mut lines = vec![
@@ -77,10 +83,10 @@ impl Site for SlurmSite {
                 ago.as_secs_f64(),
                 took.as_secs_f64() * 1e3
             );
-            lines.push(("last look".into(), text));
+            lines.push(("last poll".into(), text));
         }
         if let rows @ 1.. = self.board.unreadable() {
-            lines.push(("unreadable".into(), format!("{rows} rows of Slurm's answers, left out")));
+            lines.push(("unreadable".into(), format!("{rows} rows of Slurm's answers, skipped")));
         }
         let answers = |probed: Result<Box<dyn Engine>, consort_slurm::engine::Trouble>| match probed {
             Ok(engine) => format!("answers: {}, Slurm {}", engine.about().how, engine.about().release),
@@ -90,7 +96,7 @@ impl Site for SlurmSite {
             Some(place) => {
                 answers(Rest::probe(place, self.slurm.token.clone()).map(|rest| Box::new(rest) as _))
             }
-            None => "not asked for; name it with --slurm-rest".into(),
+            None => "not configured; set it with --slurm-rest".into(),
         };
         lines.push(("REST".into(), rest));
         // With a lock of its own: the daemon holds the one that submissions use.

@@ -77,7 +77,7 @@ fn measured_speeds_count_as_the_ring_crosses_them() {
 #[test]
 fn what_cannot_be_priced_is_refused() {
     let said = |refused: Result<Tiers, Refusal>| refused.unwrap_err().to_string();
-    assert!(said(Tiers::flat(1, INSIDE)).contains("only one rank"));
+    assert!(said(Tiers::flat(1, INSIDE)).contains("a single rank"));
     assert!(said(Tiers::flat(8, Link { bandwidth: 0.0, ..INSIDE })).contains("above zero"));
     assert!(said(Tiers::flat(8, Link { bandwidth: -1.0, ..INSIDE })).contains("-1"));
     assert!(said(Tiers::flat(8, Link { latency_s: f64::NAN, ..INSIDE })).contains("latency"));
@@ -85,5 +85,5 @@ fn what_cannot_be_priced_is_refused() {
     assert!(said(Tiers::hosts(30, 8, INSIDE, BETWEEN, Exit::Rail)).contains("a multiple of 8"));
     assert!(said(Tiers::hosts(30, 0, INSIDE, BETWEEN, Exit::Rail)).contains("hosts of 0"));
     let nobody = Fabric { hosts: vec![], ..fabric() };
-    assert!(said(Tiers::of(&nobody)).contains("only one rank"));
+    assert!(said(Tiers::of(&nobody)).contains("a single rank"));
 }

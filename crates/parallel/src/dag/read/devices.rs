@@ -23,7 +23,8 @@ pub struct Site {
 
 /// Takes `devices`, `link`, `links` and `store`.
 pub fn site(fields: &mut Fields) -> Result<Site, ReadError> {
-    let missing = fields.place.fail("has no `devices`, expected some here or in a file of their own");
+    let missing =
+        fields.place.fail("missing field `devices`, expected devices here or in a file of their own");
     let (mut devices, mut speed) = (vec![], vec![]);
     for (key, node) in fields.take("devices").ok_or(missing)?.entries("devices")? {
         let name = key.read("the name of a device", value::name)?;
@@ -36,9 +37,9 @@ pub fn site(fields: &mut Fields) -> Result<Site, ReadError> {
     };
     let listed = fields.take("links");
     if one.is_none() && listed.is_none() && devices.len() > 1 {
-        return Err(fields
-            .place
-            .fail("has no `link`, expected how devices talk, like {bandwidth: 25GB/s, latency: 5us}"));
+        return Err(fields.place.fail(
+            "missing field `link`, expected the link between devices, like {bandwidth: 25GB/s, latency: 5us}",
+        ));
     }
     for node in listed.map_or(Ok(vec![]), |node| node.list("links"))? {
         join(node, &devices, &mut links)?;
@@ -68,7 +69,7 @@ fn device(
         None => vec![name.to_string()],
     };
     if devices.len() + names.len() > check::DEVICES {
-        return Err(key.place.fail(format!("is beyond the {}th device, expected fewer", check::DEVICES)));
+        return Err(key.place.fail(format!("is beyond the limit of {} devices", check::DEVICES)));
     }
     for name in names {
         devices.push(Device { name, ..device.clone() });
@@ -80,7 +81,7 @@ fn device(
 const LINK: [&str; 2] = ["bandwidth", "latency"];
 
 fn link(node: Node, what: &'static str) -> Result<Link, ReadError> {
-    link_of(&mut node.fields_or_meant(what, &LINK)?)
+    link_of(&mut node.fields(what, &LINK)?)
 }
 
 fn link_of(fields: &mut Fields) -> Result<Link, ReadError> {
@@ -92,7 +93,7 @@ fn link_of(fields: &mut Fields) -> Result<Link, ReadError> {
 /// `{between: [a, b], bandwidth, latency}`: names of devices, kinds or hosts; later ones replace earlier ones.
 fn join(node: Node, devices: &[Device], links: &mut [Vec<Option<Link>>]) -> Result<(), ReadError> {
     let place = node.place;
-    let mut fields = node.fields_or_meant("a link", &["between", "bandwidth", "latency"])?;
+    let mut fields = node.fields("a link", &["between", "bandwidth", "latency"])?;
     let mut ends = vec![];
     for end in fields.need("between")?.list("between")? {
         let name = end.text("between")?;

@@ -27,7 +27,7 @@ pub fn work(tasks: Node, data: Option<Node>, site: Site) -> Result<Work, ReadErr
     let (mut tasks, mut edges) = (vec![], vec![]);
     for (key, node) in entries {
         let name = key.into_text("the name of a task")?;
-        let mut fields = node.fields_or_meant("a task", &KNOWN)?;
+        let mut fields = node.fields("a task", &KNOWN)?;
         for (from, bytes) in after(&mut fields, &names)? {
             edges.push(Edge { from, to: tasks.len(), bytes });
         }

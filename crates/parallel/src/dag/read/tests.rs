@@ -82,8 +82,8 @@ fn mistakes_are_named_with_their_line() {
     assert!(said(&OURS.replace("{gpu: 100s}", "{tpu: 100s}")).contains("expected a device or a kind"));
     assert!(said(&OURS.replace("reads: imagenet", "reads: x")).contains("expected an entry of `data`"));
     assert!(said(&OURS.replace("[gpu, gpu]", "[gpu, moon]")).contains("`between` names `moon`"));
-    assert!(said("tasks: {a: {time: 1s}}").contains("has no `devices`"));
-    assert!(said("{tasks: {a: {time: 1s}}, devices: {x: , y: }}").contains("has no `link`"));
+    assert!(said("tasks: {a: {time: 1s}}").contains("missing field `devices`"));
+    assert!(said("{tasks: {a: {time: 1s}}, devices: {x: , y: }}").contains("missing field `link`"));
     let both = read(file(OURS), Some(file("devices: {x: }"))).unwrap_err().to_string();
     assert!(both.contains("expected one place"), "{both}");
 }
@@ -107,7 +107,9 @@ fn wfcommons_is_read_in_its_new_and_its_old_form() {
     assert_eq!((work.edges.len(), work.edges[0].bytes), (1, 7.0));
     assert_eq!(plan(&work, &Ask::default()).unwrap().objective, 5.0);
     assert!(said(OLD).contains("has 0 machines"));
-    assert!(said(&WFCOMMONS.replace("3.5", "null")).contains("`split_1` has no `runtimeInSeconds`"));
+    assert!(
+        said(&WFCOMMONS.replace("3.5", "null")).contains("missing `runtimeInSeconds` of the task `split_1`")
+    );
     assert!(said(&WFCOMMONS.replace("[\"map_1\", \"map_2\"]", "[\"map_9\"]")).contains("names `map_9`"));
 }
 
@@ -125,7 +127,7 @@ fn speeds_and_times_are_read_as_everywhere() {
 fn mistakes_in_wfcommons_are_told_as_what_they_are() {
     assert!(said(&WFCOMMONS.replace("3.5", "-3.5")).contains("the task `split_1` ran for -3.5 s, expected"));
     let twice = said(&WFCOMMONS.replace("\"id\": \"map_2\"", "\"id\": \"map_1\""));
-    assert!(twice.contains("two tasks have the id `map_1`"), "{twice}");
+    assert!(twice.contains("duplicate task id `map_1`"), "{twice}");
     let comma = said(&WFCOMMONS.replace("\"name\": \"x\",", "\"name\": \"x\",,"));
     assert!(comma.starts_with("f:1:14: is not JSON: "), "{comma}");
     for text in ["{", "{\"", &WFCOMMONS[..WFCOMMONS.len() - 1], &WFCOMMONS.replace("}\n}}", "},\n}}")] {

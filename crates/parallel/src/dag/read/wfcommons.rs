@@ -52,7 +52,7 @@ pub fn read(json: &Value, site: Option<Site>) -> Result<Read, ReadError> {
         .or_else(|| workflow.get("jobs"));
     let listed = specified
         .and_then(Value::as_array)
-        .ok_or_else(|| fail("has no `workflow.specification.tasks`, expected a list"))?;
+        .ok_or_else(|| fail("missing `workflow.specification.tasks`, expected a list"))?;
     if listed.is_empty() || listed.len() > check::TASKS {
         let most = value::grouped(check::TASKS as u32);
         return Err(fail(format!("has {} tasks, expected 1 to {most}", listed.len())));
@@ -63,13 +63,13 @@ pub fn read(json: &Value, site: Option<Site>) -> Result<Read, ReadError> {
         execution.iter().filter_map(|task| Some((text(task, &["id"])?, task))).collect();
     let mut names = vec![];
     for task in listed {
-        let id = text(task, &["id", "name"]).ok_or_else(|| fail("a task has no `id`, expected one"))?;
+        let id = text(task, &["id", "name"]).ok_or_else(|| fail("missing `id` of a task"))?;
         names.push(value::name(id).map_err(|expected| fail(value::complaint("id", id, &expected)))?);
     }
     let mut seen = BTreeSet::new();
     if let Some(twice) = names.iter().find(|name| !seen.insert(&***name)) {
         let twice = value::quoted(twice);
-        return Err(fail(format!("two tasks have the id {twice}, expected an id of its own for each")));
+        return Err(fail(format!("duplicate task id {twice}, expected unique ids")));
     }
     let machines = machines(workflow);
     let mut assumed = vec![];
@@ -81,9 +81,8 @@ pub fn read(json: &Value, site: Option<Site>) -> Result<Read, ReadError> {
     let mut tasks = vec![];
     for (task, name) in listed.iter().zip(&names) {
         let measured = ran.get(&**name).copied().unwrap_or(task);
-        let seconds = number(measured, &["runtimeInSeconds", "runtime"]).ok_or_else(|| {
-            fail(format!("the task {} has no `runtimeInSeconds`, expected one", value::quoted(name)))
-        })?;
+        let seconds = number(measured, &["runtimeInSeconds", "runtime"])
+            .ok_or_else(|| fail(format!("missing `runtimeInSeconds` of the task {}", value::quoted(name))))?;
         if seconds < 0.0 {
             let name = value::quoted(name);
             return Err(fail(format!(
@@ -258,10 +257,7 @@ fn edges(listed: &[Value], names: &[String], flow: &Flow<'_>) -> Result<Vec<Edge
             }
         }
         if pairs.len() > check::EDGES {
-            return Err(fail(format!(
-                "has more than {} edges, expected fewer",
-                value::grouped(check::EDGES as u32)
-            )));
+            return Err(fail(format!("has more than {} edges", value::grouped(check::EDGES as u32))));
         }
     }
     Ok(pairs.into_iter().map(|(from, to)| Edge { from, to, bytes: flow.between(from, to) }).collect())

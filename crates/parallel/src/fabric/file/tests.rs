@@ -72,10 +72,10 @@ fn fewer_devices_of_each_host() {
 #[test]
 fn what_cannot_be_is_refused_where_it_stands() {
     let cases = [
-        ("hosts: []", "there is no host"),
-        ("hosts: [{name: a}, {name: a}]", "host a is there twice"),
-        ("levels: [x, x]\nhosts: [{name: a, domains: {x: b}}]", "level x is there twice"),
-        ("levels: [x, y]\nhosts: [{name: a}]", "no domain at level `y`"),
+        ("hosts: []", "no hosts"),
+        ("hosts: [{name: a}, {name: a}]", "duplicate host a"),
+        ("levels: [x, x]\nhosts: [{name: a, domains: {x: b}}]", "duplicate level x"),
+        ("levels: [x, y]\nhosts: [{name: a}]", "missing domain at level `y`"),
         (
             "levels: [{name: x, bandwidth: 0Gb/s}]\nhosts: [{name: a}]",
             "`bandwidth` is `0Gb/s`, expected a bandwidth above zero",
@@ -83,7 +83,7 @@ fn what_cannot_be_is_refused_where_it_stands() {
         ("levels: [{name: x, uplink: 1Gb/s}]\nhosts: [{name: a}]", "so that it has no uplink"),
         ("hosts: [{name: 'n{}', count: 200000}]", "`count` is `200000`"),
         ("hosts: [{name: a, devices: 6, island: 4}]", "islands of 4 do not divide the 6 devices of host a"),
-        ("hosts: [{name: a}]\nmeasured: [{between: [a, b], bandwidth: 1Gb/s}]", "there is no host b"),
+        ("hosts: [{name: a}]\nmeasured: [{between: [a, b], bandwidth: 1Gb/s}]", "unknown host b"),
         ("hosts: [{name: a}]\nmeasured: [{between: [a, a], bandwidth: 1Gb/s}]", "a pair of a with itself"),
         ("hosts: [{name: a, device: 8}]", "did you mean `devices`?"),
         (
@@ -96,7 +96,7 @@ fn what_cannot_be_is_refused_where_it_stands() {
     }
     assert!(said(&TWO.replace("40Gb/s", "40")).starts_with(":10:"), "{}", said(&TWO.replace("40Gb/s", "40")));
     let twice = TWO.replace("to: node3", "to: node2");
-    assert!(said(&twice).contains("from node1 to node2 is measured twice"));
+    assert!(said(&twice).contains("duplicate measurement from node1 to node2"));
 }
 
 #[test]

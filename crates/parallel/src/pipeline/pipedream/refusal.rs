@@ -111,10 +111,10 @@ impl fmt::Display for Refusal {
                 "the edge from layer {from} to layer {to} leaves the network of {layers} layers; correct it"
             ),
             Refusal::Figure { layer } => {
-                write!(f, "layer {layer} has a time or size that is negative or no number; correct it")
+                write!(f, "layer {layer} has a time or size that is negative or not a number; correct it")
             }
             Refusal::Cycle { layers } => {
-                write!(f, "the layers {} feed each other; break the circle", layers.join(", "))
+                write!(f, "the layers {} form a cycle; break it", layers.join(", "))
             }
             Refusal::Apart { layer, first } => write!(
                 f,

@@ -156,7 +156,7 @@ mod tests {
             states(&network(names, edges)).unwrap_err().to_string()
         };
         let circle = said(&["a", "b", "c", "d"], &[(0, 1), (1, 2), (2, 1), (2, 3)]);
-        assert_eq!(circle, "the layers n1, n2, n1 feed each other; break the circle");
+        assert_eq!(circle, "the layers n1, n2, n1 form a cycle; break it");
         assert!(said(&["a", "b"], &[(0, 0)]).contains("n0, n0"));
         assert!(said(&["a", "b"], &[(0, 7)]).contains("leaves the network"));
         assert!(said(&["a", "b"], &[]).contains("layer n1 has no connection with layer n0"));

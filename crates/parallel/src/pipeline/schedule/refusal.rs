@@ -99,7 +99,7 @@ impl fmt::Display for Refusal {
                 write!(f, "there are {found} {what}; this schedule needs {expected}")
             }
             Refusal::Time { time_s } => {
-                write!(f, "{time_s} is no time; give seconds from 0 to {LONGEST_S:e}")
+                write!(f, "invalid time {time_s}; give seconds from 0 to {LONGEST_S:e}")
             }
             Refusal::Groups { microbatches, devices } => write!(
                 f,
@@ -112,7 +112,7 @@ impl fmt::Display for Refusal {
                     "device {device} does the {action}, which this pipeline does not have; leave it out"
                 )
             }
-            Refusal::Twice { action } => write!(f, "the {action} is there twice; leave one out"),
+            Refusal::Twice { action } => write!(f, "duplicate {action}; remove one"),
             Refusal::Missing { action } => write!(f, "no device does the {action}; add it"),
             Refusal::Split { part, one, other } => {
                 write!(f, "part {part} is on devices {one} and {other}; give all its work to one of them")

@@ -182,7 +182,7 @@ fn orders_that_are_not_whole_are_refused() {
     );
     assert_eq!(
         played(|orders| orders[1].push(Action { work: Work::Forward, part: 1, microbatch: 1 })),
-        "the forward of part 1 on microbatch 1 is there twice; leave one out"
+        "duplicate forward of part 1 on microbatch 1; remove one"
     );
     assert_eq!(
         played(|orders| orders[1].push(Action { work: Work::Forward, part: 0, microbatch: 1 })),

@@ -66,7 +66,7 @@ impl fmt::Display for Refusal {
         const GIB: f64 = 1_073_741_824.0;
         match self {
             Refusal::Size { what, value, most } => {
-                write!(to, "{value} is no {what} that can be planned for; give 1 to {most}")
+                write!(to, "invalid {what} {value}; give 1 to {most}")
             }
             Refusal::Heads { heads, hidden } => {
                 write!(to, "{heads} heads do not divide a width of {hidden}; correct either")

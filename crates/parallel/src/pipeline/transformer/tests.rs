@@ -90,7 +90,7 @@ fn what_cannot_be_planned_is_refused_in_a_sentence() {
     let said = |request: &Request| plan(request).unwrap_err().to_string();
     assert!(said(&Request { memory_bytes: 1e9, ..request(8) }).contains("no plan fits"));
     assert!(said(&Request { devices: 12, ..request(8) }).contains("do not fill hosts"));
-    assert!(said(&Request { batch: 0, ..request(8) }).contains("no batch"));
+    assert!(said(&Request { batch: 0, ..request(8) }).contains("invalid batch 0"));
     let mut heads = request(8);
     heads.shape.heads = 7;
     assert!(said(&heads).contains("7 heads do not divide"));

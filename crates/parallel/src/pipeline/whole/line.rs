@@ -158,7 +158,7 @@ impl Clean {
             self.told.push(format!("inputs are loaded where they are needed: {}", names(&inputs)));
         }
         if !dead.is_empty() {
-            self.told.push(format!("what feeds nobody and costs nothing is left out: {}", names(&dead)));
+            self.told.push(format!("layers without consumers and cost are left out: {}", names(&dead)));
         }
     }
 
@@ -373,6 +373,6 @@ mod tests {
     fn a_circle_is_named() {
         let layers = network(&[1.0; 4], &[(0, 1), (1, 2), (2, 1), (2, 3)]);
         let said = clean(&layers).unwrap_err().to_string();
-        assert_eq!(said, "the layers l1, l2, l1 feed each other in a circle; break it");
+        assert_eq!(said, "the layers l1, l2, l1 form a cycle; break it");
     }
 }

@@ -121,7 +121,7 @@ impl fmt::Display for Refusal {
         let up = |bytes: f64| format!("{:.2} GiB", (bytes / GIB * 100.0).ceil() / 100.0);
         let down = |bytes: f64| format!("{:.2} GiB", (bytes / GIB * 100.0).floor() / 100.0);
         match self {
-            Refusal::NoLayers => write!(to, "there is no layer to plan for; give a profile with layers"),
+            Refusal::NoLayers => write!(to, "no layers to plan for; give a profile with layers"),
             Refusal::NoWork => {
                 write!(to, "no layer takes any time; give a profile with measured times")
             }
@@ -129,14 +129,14 @@ impl fmt::Display for Refusal {
                 write!(to, "the {what} of layer `{layer}` is missing or negative; measure it again")
             }
             Refusal::Cycle(layers) => {
-                write!(to, "the layers {} feed each other in a circle; break it", layers.join(", "))
+                write!(to, "the layers {} form a cycle; break it", layers.join(", "))
             }
             Refusal::Edge(number) => {
-                write!(to, "edge {} names a layer that is not there; remove it", number + 1)
+                write!(to, "edge {} names an unknown layer; remove it", number + 1)
             }
-            Refusal::NoDevices => write!(to, "there is no device to plan for; name at least one"),
+            Refusal::NoDevices => write!(to, "no devices to plan for; name at least one"),
             Refusal::Kind { host, kind } => {
-                write!(to, "nothing is known about the kind `{kind}` of host `{host}`; describe it")
+                write!(to, "unknown kind `{kind}` of host `{host}`; describe it")
             }
             Refusal::Useless(kind) => {
                 write!(to, "the kind `{kind}` has no speed or no memory; give it both above 0")
@@ -179,7 +179,7 @@ impl fmt::Display for Refusal {
                 write!(to, "{asked} microbatches are not possible; ask for 1 to {most}")
             }
             Refusal::Batch => write!(to, "the batch is not above 0; give its size"),
-            Refusal::NoSchedule => write!(to, "there is no schedule to choose from; allow at least one"),
+            Refusal::NoSchedule => write!(to, "no schedules to choose from; allow at least one"),
             Refusal::TooMany { what, found, most } => {
                 write!(to, "{found} {what} are more than can be planned; give at most {most}")
             }

@@ -142,10 +142,10 @@ fn what_cannot_be_planned_is_refused_in_a_sentence() {
         let said = said(change);
         assert!(said.contains(words), "{said}");
     };
-    says(&|request| request.layers = Layers::default(), "there is no layer");
+    says(&|request| request.layers = Layers::default(), "no layers");
     says(&|request| request.layers.layers[1].forward_s = -1.0, "forward time of layer `l1`");
-    says(&|request| request.layers.edges.push((2, 0)), "in a circle");
-    says(&|request| request.layers.edges.push((2, 7)), "edge 3 names a layer");
+    says(&|request| request.layers.edges.push((2, 0)), "form a cycle");
+    says(&|request| request.layers.edges.push((2, 7)), "edge 3 names an unknown layer");
     says(&|request| request.fabric.hosts.clear(), "no device");
     says(&|request| request.fabric.hosts[0].island = 3, "do not divide");
     says(&|request| request.kinds[0].speed = 0.0, "no speed");

@@ -11,10 +11,6 @@ use consort_types::{AskId, Time};
 pub struct Deadline;
 
 impl Order for Deadline {
-    fn name(&self) -> &'static str {
-        "deadline"
-    }
-
     fn key(&self, view: &View<'_>, ask: AskId, _now: Time) -> Key {
         let Some(ask) = view.ask(ask) else { return Key { level: i64::MAX, rank: i64::MAX } };
         Key { level: ask.spec().deadline.unwrap_or(Time::NEVER).0, rank: ask.submitted().0 }

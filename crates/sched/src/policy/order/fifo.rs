@@ -10,10 +10,6 @@ use consort_types::{AskId, Time};
 pub struct Fifo;
 
 impl Order for Fifo {
-    fn name(&self) -> &'static str {
-        "fifo"
-    }
-
     fn key(&self, view: &View<'_>, ask: AskId, _now: Time) -> Key {
         Key { level: 0, rank: view.ask(ask).map_or(i64::MAX, |ask| ask.submitted().0) }
     }

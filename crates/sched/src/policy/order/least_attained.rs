@@ -54,10 +54,6 @@ impl LeastAttained {
 }
 
 impl Order for LeastAttained {
-    fn name(&self) -> &'static str {
-        "las"
-    }
-
     fn key(&self, view: &View<'_>, id: AskId, now: Time) -> Key {
         let Some(ask) = view.ask(id) else { return Key { level: i64::MAX, rank: i64::MAX } };
         Key { level: self.level(&ask, now) as i64, rank: ask.submitted().0 }

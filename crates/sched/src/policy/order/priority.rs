@@ -13,10 +13,6 @@ use consort_types::{AskId, Time};
 pub struct Priority;
 
 impl Order for Priority {
-    fn name(&self) -> &'static str {
-        "priority"
-    }
-
     fn key(&self, view: &View<'_>, ask: AskId, _now: Time) -> Key {
         let Some(ask) = view.ask(ask) else { return Key { level: i64::MAX, rank: i64::MAX } };
         let (class, priority) = (ask.spec().qos as i64, i64::from(ask.spec().priority));

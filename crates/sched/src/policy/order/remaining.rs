@@ -12,10 +12,6 @@ use consort_types::{AskId, Time};
 pub struct ShortestRemaining;
 
 impl Order for ShortestRemaining {
-    fn name(&self) -> &'static str {
-        "shortest-remaining"
-    }
-
     fn key(&self, view: &View<'_>, id: AskId, now: Time) -> Key {
         let Some(ask) = view.ask(id) else { return Key { level: i64::MAX, rank: i64::MAX } };
         let left = length::work_left(view, id, now).map(|left| match ask.running_since() {

@@ -12,10 +12,6 @@ use consort_types::{AskId, Time};
 pub struct Shortest;
 
 impl Order for Shortest {
-    fn name(&self) -> &'static str {
-        "shortest"
-    }
-
     fn key(&self, view: &View<'_>, ask: AskId, _now: Time) -> Key {
         let estimate = view.ask(ask).and_then(|ask| ask.spec().estimate);
         Key { level: 0, rank: estimate.map_or(i64::MAX, |estimate| estimate.0) }

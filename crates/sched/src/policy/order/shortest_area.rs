@@ -12,10 +12,6 @@ use consort_types::{AskId, Time};
 pub struct ShortestArea;
 
 impl Order for ShortestArea {
-    fn name(&self) -> &'static str {
-        "qssf"
-    }
-
     fn key(&self, view: &View<'_>, ask: AskId, _now: Time) -> Key {
         let area = view.ask(ask).and_then(|ask| {
             let width = i64::try_from(ask.class().width()).unwrap_or(i64::MAX);

@@ -30,7 +30,7 @@ impl Pipeline {
             return;
         }
         let (view, order) = (draft.view(), self.order.as_ref());
-        draft.sync_lines(order);
+        draft.sync_lines(&self.order, &self.place);
         let mut walk = draft.walk(order, Shut::default());
         let (mut ahead, mut passed) = (Ahead::default(), BTreeSet::new());
         while let Some((key, id)) = draft.next(&mut walk, order) {

@@ -120,7 +120,7 @@ impl Pipeline {
             held.iter().any(|grant| draft.could_use(ask, grant.device) || (is_hosted && grant.is_of_host()))
         };
         let victims = victims.of(self, draft);
-        let kinds = needs.iter().map(|(kind, _)| *kind).chain(draft.pools().filter(|_| is_hosted));
+        let kinds = needs.iter().map(|(kind, _)| *kind).chain(draft.pool_kinds().filter(|_| is_hosted));
         let Some(weakest) = victims.weakest_of(kinds) else { return false };
         if !self.reclaim.iter().any(|rule| rule.could_take(draft, (ask.id(), key), &weakest)) {
             return false;
@@ -128,12 +128,12 @@ impl Pipeline {
         let is_useful = |draft: &Draft<'_>, victim: &&Victim| {
             let has_some = |kind: &KindId| victim.kinds.contains(kind);
             (needs.iter().any(|(kind, _)| has_some(kind))
-                || (is_hosted && draft.pools().is_some_and(|pools| has_some(&pools))))
+                || (is_hosted && draft.pool_kinds().any(|pool| has_some(&pool))))
                 && !draft.stops(victim.id)
                 && (!is_featured || is_near(draft, victim.id))
         };
         let mut useful: Vec<&Victim> = victims.all.iter().filter(|victim| is_useful(draft, victim)).collect();
-        let least = self.size.counts(ask.class(), self.size.steps(ask.class()) - 1);
+        let least = ask.class().least();
         let claimant = Claimant { ask: *ask, key, least, needs };
         let Some(mut bargain) = self.bargain(draft, &claimant, &useful) else { return false };
         if self.reclaim.iter().all(|rule| rule.minds_loss()) {

@@ -1,4 +1,4 @@
-//! Consolidated: the whole gang in the smallest part of the topology that holds it, on as few nodes as possible.
+//! Consolidated: the whole gang in in the smallest domain that has room, on as few nodes as possible.
 //!
 //! One node if possible (the tightest one), else the innermost level with a domain that has room (the tightest
 //! domain), else anywhere. Inside a domain the emptiest nodes are taken first and the rest goes to the tightest

@@ -103,9 +103,9 @@ impl LeastFragments {
         if note.of == of {
             return;
         }
-        let demand = match (&self.asked, need.asked) {
+        let demand = match (&self.asked, need.view()) {
             (Some(asked), _) => Demand::of(need.cluster, demand::given(need.cluster, asked)),
-            (None, Some(classes)) => Demand::of(need.cluster, demand::living(need.cluster, classes)),
+            (None, Some(view)) => Demand::of(need.cluster, demand::living(need.cluster, view.classes())),
             (None, None) => Demand::default(),
         };
         let nodes = &need.cluster.nodes;

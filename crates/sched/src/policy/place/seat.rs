@@ -2,8 +2,7 @@
 //! missed least. Looks at every node: such members are few where devices are scheduled.
 
 use super::Need;
-use crate::state::cluster::Pool;
-use consort_types::{Grant, NodeId};
+use consort_types::{Grant, NodeId, Pool};
 
 /// Places for members that want nothing but a part of a host.
 pub(super) fn tightest(need: &Need<'_>) -> Option<Vec<Grant>> {

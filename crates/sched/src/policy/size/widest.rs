@@ -6,17 +6,20 @@
 //! devices that others would use better.
 
 use super::Size;
-use crate::class::Class;
+use crate::draft::Draft;
+use crate::view::AskView;
 
 /// The largest width that fits.
 pub struct Widest;
 
 impl Size for Widest {
-    fn steps(&self, class: &Class) -> u32 {
-        1 + class.roles.iter().map(|role| role.count.max - role.count.min).max().unwrap_or(0)
+    fn steps(&self, _draft: &Draft<'_>, ask: &AskView<'_>) -> u32 {
+        let roles = &ask.class().roles;
+        1 + roles.iter().map(|role| role.count.max - role.count.min).max().unwrap_or(0)
     }
 
-    fn counts(&self, class: &Class, step: u32) -> Vec<u32> {
-        class.roles.iter().map(|role| role.count.max.saturating_sub(step).max(role.count.min)).collect()
+    fn counts(&self, _draft: &Draft<'_>, ask: &AskView<'_>, step: u32) -> Vec<u32> {
+        let roles = &ask.class().roles;
+        roles.iter().map(|role| role.count.max.saturating_sub(step).max(role.count.min)).collect()
     }
 }

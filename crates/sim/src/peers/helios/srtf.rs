@@ -33,7 +33,7 @@ impl Policy for Srtf {
         if view.waiting_count() == 0 {
             return;
         }
-        if view.slot().words.first() == Some(&now.0) {
+        if draft.memory(1) == Some(&[now.0]) {
             return draft.wake_at(now + SECOND);
         }
         let entries = entries(draft);
@@ -57,7 +57,7 @@ impl Policy for Srtf {
             }
         }
         if preempted {
-            draft.remember(Slot { version: 1, words: vec![now.0] });
+            draft.remember(1, vec![now.0]);
         }
         if preempted || started {
             draft.wake_at(now + SECOND);

@@ -8,10 +8,10 @@ use consort_types::*;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-const ACT: &str = "submit, pause, resume, cancel, node, others, ill, well, started, refused, ended, silent, returned, \
-                   fenced, joined, refuse, tenant, queue, crash or plan";
+const ACT: &str = "submit, pause, resume, cancel, node, new, others, unhealthy, healthy, started, refused, ended, silent, \
+                   returned, fenced, joined, refuse, tenant, queue, crash or plan";
 
-impl Reader {
+impl Reader<'_> {
     pub(super) fn act(&mut self, words: &mut Words<'_>) -> Result<(), ReadError> {
         if words.peek() == Some("tenant") {
             let tenant = self.tenant(words)?;
@@ -35,9 +35,10 @@ impl Reader {
             "resume" => Act::Ask(self.job(words)?, Request::Resume),
             "cancel" => Act::Ask(self.job(words)?, Request::Cancel),
             "node" => self.node_act(words)?,
+            "new" => self.new_node(words)?,
             "others" => self.foreign(words)?,
-            "ill" => self.ill(words)?,
-            "well" => Act::Say(Input::DeviceHealth { node: self.node(words)?, ill: vec![] }),
+            "unhealthy" => self.unhealthy(words)?,
+            "healthy" => Act::Say(Input::DeviceHealth { node: self.node(words)?, ill: vec![] }),
             "started" => {
                 let (job, attempt) = self.attempt(words)?;
                 Act::Ask(job, Request::Started(attempt))
@@ -86,13 +87,14 @@ impl Reader {
     }
 
     /// `node n1 dies`, `node n1 is cut off for 20s`, `node n1 is given up for 5m`, `node n1 is adrift for 5m`,
-    /// `node n1 comes back`, `node n1 drains`, `node n1 undrains`.
+    /// `node n1 comes back`, `node n1 leaves`, `node n1 drains`, `node n1 undrains`.
     fn node_act(&mut self, words: &mut Words<'_>) -> Result<Act, ReadError> {
         const WHAT: &str =
-            "dies, is cut off for, is given up for, is adrift for, comes back, drains or undrains";
+            "dies, is cut off for, is given up for, is adrift for, comes back, leaves, drains or undrains";
         let node = self.node(words)?;
         Ok(match words.word(WHAT)? {
             "dies" => Act::Die(node),
+            "leaves" => Act::Leave(node),
             "drains" => Act::Say(Input::Drain(node)),
             "undrains" => Act::Say(Input::Undrain(node)),
             "comes" => {
@@ -121,12 +123,22 @@ impl Reader {
         })
     }
 
-    /// `others use n1[0-3]`, `others use 0.5 of n1[0]`, `others leave n1`. Replaces what was said of the node before.
+    /// `new node n9 like n1`.
+    fn new_node(&mut self, words: &mut Words<'_>) -> Result<Act, ReadError> {
+        words.need(&["node"])?;
+        let name = words.word("the name of a node")?.to_string();
+        words.need(&["like"])?;
+        let like = self.node(words)?;
+        Ok(Act::Arrive(NodeSpec { name, ..self.story.cluster.nodes[like.index()].clone() }))
+    }
+
+    /// `others use n1[0-3]`, `others use 0.5 of n1[0]`, `others use n1[0], cpus 8, ram 16GiB`, `others use n1, cpus 8`,
+    /// `others leave n1`. Replaces what was said of the node before.
     fn foreign(&mut self, words: &mut Words<'_>) -> Result<Act, ReadError> {
         if words.take("leave") {
             let node = self.node(words)?;
             let shares = vec![0; self.device_count(node) as usize];
-            return Ok(Act::Say(Input::ForeignUse { node, shares }));
+            return Ok(Act::Say(Input::ForeignUse { node, shares, host: Host::NONE }));
         }
         words.need(&["use", "leave"])?;
         let mut share = WHOLE;
@@ -134,14 +146,27 @@ impl Reader {
             share = words.read("a share", value::share)?;
             words.need(&["of"])?;
         }
-        let (node, devices) = self.places(words)?;
-        let shares =
-            (0..self.device_count(node)).map(|device| if devices.contains(&device) { share } else { 0 });
-        Ok(Act::Say(Input::ForeignUse { node, shares: shares.collect() }))
+        let is_node = words.peek().is_some_and(|word| !word.contains('['));
+        let (node, devices) = match is_node {
+            true => (self.node(words)?, None),
+            false => self.places(words).map(|(node, devices)| (node, Some(devices)))?,
+        };
+        let is_used = |device: &u32| devices.as_ref().is_some_and(|devices| devices.contains(device));
+        let shares = (0..self.device_count(node)).map(|device| if is_used(&device) { share } else { 0 });
+        let (shares, mut host) = (shares.collect(), Host::NONE);
+        while words.another()? {
+            if words.take("cpus") {
+                host.cpu_milli = words.read("a number of processors", value::processors)?;
+            } else {
+                words.need(&["ram", "cpus"])?;
+                host.memory_bytes = words.read("an amount of memory", value::memory)?;
+            }
+        }
+        Ok(Act::Say(Input::ForeignUse { node, shares, host }))
     }
 
-    /// `ill n1[2]: fell off the bus`. Replaces what was said of the node before; `well n1` takes it back.
-    fn ill(&mut self, words: &mut Words<'_>) -> Result<Act, ReadError> {
+    /// `unhealthy n1[2]: fell off the bus`. Replaces what was reported of the node before.
+    fn unhealthy(&mut self, words: &mut Words<'_>) -> Result<Act, ReadError> {
         let (node, devices) = self.places(words)?;
         words.need(&[":"])?;
         let why: Arc<str> = words.rest("what is wrong with it")?.into();

@@ -6,7 +6,7 @@ use crate::workload::read_error::Place;
 use crate::workload::{ReadError, limits, value};
 use consort_types::*;
 
-impl Reader {
+impl Reader<'_> {
     /// `levels site rack`: outermost first.
     pub(super) fn levels(&mut self, words: &mut Words<'_>) -> Result<(), ReadError> {
         words.need(&["levels"])?;
@@ -74,7 +74,7 @@ impl Reader {
         }
         let domains = domains.into_iter().zip(&levels).map(|(domain, level)| {
             domain
-                .ok_or_else(|| place.fail(format!("these nodes are in no {level}, expected `{level} NAME`")))
+                .ok_or_else(|| place.fail(format!("missing {level} of these nodes, expected `{level} NAME`")))
         });
         let domains: Vec<String> = domains.collect::<Result<_, _>>()?;
         if groups.is_empty() {
@@ -99,7 +99,7 @@ impl Reader {
         let each: u64 = groups.iter().map(|group| u64::from(group.1)).sum();
         let cluster = &mut self.story.cluster;
         if cluster.devices() + each * u64::from(count) > limits::DEVICES {
-            return Err(place.fail("the cluster is too large for a story, expected fewer devices"));
+            return Err(place.fail("the cluster is too large for a scenario, expected fewer devices"));
         }
         for _ in 0..count {
             let devices = groups.iter().map(|(kind, count, island)| DeviceGroup {
@@ -136,7 +136,7 @@ impl Reader {
         }
     }
 
-    /// `tenant red: guarantee 8 h200, ceiling 12 h200`.
+    /// `tenant red: guarantee 8 h200, ceiling 12 h200, ceiling 64 cpus, ceiling 512GiB mem`.
     pub(super) fn tenant(&mut self, words: &mut Words<'_>) -> Result<TenantSpec, ReadError> {
         words.need(&["tenant"])?;
         let mut tenant =
@@ -147,16 +147,23 @@ impl Reader {
                 if !is_guarantee {
                     words.need(&["ceiling", "guarantee"])?;
                 }
-                let amount = |text: &str| value::count(text, 0, limits::DEVICES as u32);
-                let devices = words.read("a number of devices", amount)?;
-                let kind = words.read("a kind of device", value::name)?;
+                let amount = |text: &str| match text.ends_with('B') {
+                    true => value::memory(text),
+                    false => value::count(text, 0, limits::DEVICES as u32).map(u64::from),
+                };
+                let is_memory = words.peek().is_some_and(|word| word.ends_with('B'));
+                let amount = words.read("a number of devices", amount)?;
+                let kind = match is_memory {
+                    true => words.need(&[Pool::Memory.name()]).map(|()| Pool::Memory.name().to_string())?,
+                    false => words.read("a kind of device", value::name)?,
+                };
                 if !tenant.quotas.iter().any(|quota| quota.kind == kind) {
                     tenant.quotas.push(Quota { kind: kind.clone(), guarantee: 0, ceiling: None });
                 }
                 let quota = tenant.quotas.iter_mut().find(|quota| quota.kind == kind).expect("just made");
                 match is_guarantee {
-                    true => quota.guarantee = devices,
-                    false => quota.ceiling = Some(devices),
+                    true => quota.guarantee = u32::try_from(amount).unwrap_or(u32::MAX),
+                    false => quota.ceiling = Some(amount),
                 }
                 if !words.another()? {
                     break;

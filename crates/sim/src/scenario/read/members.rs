@@ -5,7 +5,7 @@ use crate::scenario::words::Words;
 use crate::workload::{ReadError, limits, value};
 use consort_types::*;
 
-impl Reader {
+impl Reader<'_> {
     /// `gang of MEMBERS`, `bag of 10 tasks of MEMBERS`, `service of 2 replicas of MEMBERS`.
     pub(super) fn form(&self, words: &mut Words<'_>) -> Result<Option<(Form, Vec<Role>)>, ReadError> {
         let mut counted = |first: &str, names: &[&str]| -> Result<Option<u32>, ReadError> {

@@ -15,7 +15,7 @@ const CLAUSE: &str = "gang, bag, service, stage, tenant, queue, priority, best-e
                       share, memory, within, needs, runs, estimate, no estimate, limit, retries, backoff, restart, \
                       fails, after or deadline";
 
-impl Reader {
+impl Reader<'_> {
     /// `submit NAME: CLAUSE, CLAUSE, ...`
     pub(super) fn submit(&mut self, words: &mut Words<'_>) -> Result<(), ReadError> {
         let place = words.place();

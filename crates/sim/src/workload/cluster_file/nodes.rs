@@ -29,28 +29,24 @@ pub(super) fn nodes(
         devices = devices.saturating_add(each.saturating_mul(names.len() as u64));
         if devices > limits::DEVICES {
             let most = value::grouped(limits::DEVICES);
-            return Err(fields
-                .place
-                .fail(format!("the devices up to here are more than {most}, expected fewer")));
+            return Err(fields.place.fail(format!("the devices up to here are more than {most}")));
         }
         let domains = domains(&mut fields, settings)?;
         let (features, host) = (features(&mut fields)?, host(&mut fields)?);
         // Names only grow as they are counted on, so the last is the longest.
         let last = names.len().saturating_sub(1);
         if domains.iter().any(|domain| value::name(&domain.of(last)).is_err()) {
-            let message = "the name of a domain would be longer than 256 characters, expected shorter";
+            let message = "the name of a domain would be longer than 256 characters";
             return Err(fields.place.fail(message));
         }
         for index in 0..names.len() {
             let (name, place) = names.get(index);
             if value::name(&name).is_err() {
-                return Err(
-                    place.fail("the name of a node would be longer than 256 characters, expected shorter")
-                );
+                return Err(place.fail("the name of a node would be longer than 256 characters"));
             }
             if !seen.insert(name.clone()) {
                 return Err(
-                    place.fail(format!("a node called `{name}` is already there, expected another name"))
+                    place.fail(format!("a node called `{name}` already exists, expected another name"))
                 );
             }
             let domains = domains.iter().map(|domain| domain.of(index)).collect();
@@ -175,9 +171,7 @@ fn domains(fields: &mut Fields, settings: &Settings) -> Result<Vec<Domain>, Read
     let place = fields.place;
     let Some(node) = fields.take("domains") else {
         return match levels.first() {
-            Some(level) => {
-                Err(place.fail(format!("a group of nodes has no domain at level `{level}`, expected one")))
-            }
+            Some(level) => Err(place.fail(format!("missing domain at level `{level}` of a group of nodes"))),
             None => Ok(vec![]),
         };
     };
@@ -187,7 +181,7 @@ fn domains(fields: &mut Fields, settings: &Settings) -> Result<Vec<Domain>, Read
     let mut domains = vec![];
     for level in levels {
         let Some(node) = given.take(level) else {
-            return Err(place.fail(format!("`domains` has no `{level}`, expected one")));
+            return Err(place.fail(format!("missing level `{level}` of `domains`")));
         };
         domains.push(match node.value {
             Value::Map(_) => {
@@ -218,12 +212,10 @@ fn undeclared(domains: &Node, levels: &[&str]) -> Result<(), ReadError> {
         let quoted = value::quoted(level);
         let all = levels.iter().copied().chain([quoted.trim_matches('`')]).collect::<Vec<_>>().join(", ");
         return Err(key.place.fail(match levels.is_empty() {
-            true => format!("level {quoted} is not declared, declare it first: levels: [{all}]"),
+            true => format!("unknown level {quoted}; declare it with levels: [{all}]"),
             false => {
                 let known = levels.join(", ");
-                format!(
-                    "level {quoted} is not declared, expected one of {known}, or declare it first: levels: [{all}]"
-                )
+                format!("unknown level {quoted}, expected one of {known}; or declare it with levels: [{all}]")
             }
         }));
     }

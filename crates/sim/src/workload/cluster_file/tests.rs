@@ -32,6 +32,25 @@ fn the_example_in_the_documentation_is_read_as_it_says() {
 }
 
 #[test]
+fn ceilings_for_hosts_stand_beside_kinds() {
+    let quotas = |quotas: &str| {
+        let file =
+            format!("nodes: [{{name: a, devices: {{x: 1}}}}]\ntenants: [{{name: t, quotas: {quotas}}}]");
+        parse("c.yaml", &file)
+            .map(|cluster| cluster.tenants[0].quotas.clone())
+            .map_err(|error| error.to_string())
+    };
+    let quota = |kind: &str, ceiling| Quota { kind: kind.into(), guarantee: 0, ceiling: Some(ceiling) };
+    let read = quotas("{cpus: {ceiling: 64}, host_memory: {ceiling: 2TiB}}");
+    assert_eq!(read, Ok(vec![quota("cpus", 64), quota("mem", 2 << 40)]));
+    let refused = "`cpus` cannot be guaranteed, expected a ceiling alone like `{ceiling: 64}`";
+    for file in ["{cpus: 64}", "{cpus: {guarantee: 1, ceiling: 64}}"] {
+        assert!(quotas(file).is_err_and(|error| error.ends_with(refused)), "{file}");
+    }
+    assert!(quotas("{mem: {ceiling: 64}}").is_err_and(|error| error.contains("a unit, like 64GiB")));
+}
+
+#[test]
 fn the_shortest_cluster_declares_its_kinds_by_using_them() {
     let cluster = parse("c.yaml", "nodes: [{name: a, devices: {x: 2, y: 1}}]").unwrap();
     let kinds: Vec<_> = cluster.kinds.iter().map(|kind| kind.name.as_str()).collect();

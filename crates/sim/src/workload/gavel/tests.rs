@@ -19,7 +19,7 @@ fn lengths_follow_from_steps_and_throughputs() {
     assert_eq!((first.at, &first.truth), (Time::ZERO, &Truth::runs(Span::seconds(100))));
     assert_eq!((first.spec.deadline, second.at), (None, Time(60_500_000_000)));
     assert_eq!(second.spec.deadline, Some(second.at + Span::seconds(3)));
-    assert_eq!(workload.notes, ["not kept, in 1 of 2 lines: the priority weight"]);
+    assert_eq!(workload.notes, ["ignored in 1 of 2 lines: the priority weight"]);
     assert!(needs_throughputs(GAVEL.as_bytes()));
 }
 
@@ -29,7 +29,7 @@ fn a_throughput_of_nothing_leaves_a_job_out() {
         Throughputs::parse("t.json", br#"{"v100": {"('LM (batch size 10)', 1)": {"null": 0.0}}}"#).unwrap();
     let workload = parse("jobs.trace", GAVEL.as_bytes(), Some(&table)).unwrap();
     assert!(workload.submissions.is_empty());
-    assert_eq!(workload.notes, ["left out 2 of 2 lines: the throughput of its type on v100 is 0"]);
+    assert_eq!(workload.notes, ["skipped 2 of 2 lines: the throughput of its type on v100 is 0"]);
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn shockwave_says_durations_itself() {
     let job = &workload.submissions[0];
     assert_eq!((job.at, &job.truth), (Time::seconds(55), &Truth::runs(Span::seconds(1_418))));
     assert_eq!(job.spec.stages[0].roles[0].count.max, 2);
-    assert_eq!(workload.notes, ["not kept, in 1 of 1 lines: the batch size that changes while it runs"]);
+    assert_eq!(workload.notes, ["ignored in 1 of 1 lines: the batch size that changes while it runs"]);
     assert!(!needs_throughputs(line.as_bytes()));
 }
 

@@ -34,14 +34,11 @@ impl Throughputs {
             serde_json::from_slice(without_mark(bytes));
         let mut kinds = kinds.map_err(|error| {
             let place = Place { line: error.line() as u64, column: error.column() as u64 };
-            let message = "is no table of throughputs, expected steps a second by kind, type and `null`";
+            let message = "is not a table of throughputs, expected steps a second by kind, type and `null`";
             ReadError { file: file.into(), ..place.fail(message) }
         })?;
         let Some(entries) = kinds.remove(KIND) else {
-            return Err(ReadError::whole(
-                file,
-                format!("has no `{KIND}`, expected it beside the other kinds"),
-            ));
+            return Err(ReadError::whole(file, format!("missing kind `{KIND}`")));
         };
         Ok(Self { alone: entries.into_iter().map(|(key, entry)| (key, entry.alone)).collect() })
     }

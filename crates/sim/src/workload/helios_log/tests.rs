@@ -28,6 +28,6 @@ fn jobs_that_never_ran_are_counted() {
     let jobs: Vec<(&str, Time)> =
         workload.submissions.iter().map(|job| (job.label.as_str(), job.at)).collect();
     assert_eq!(jobs, [("5", Time::ZERO), ("4", Time::seconds(10))]);
-    let expected = ["left out 1 of 5 rows: no device is asked for", "left out 2 of 5 rows: never started"];
+    let expected = ["skipped 1 of 5 rows: no devices requested", "skipped 2 of 5 rows: never started"];
     assert_eq!(workload.notes, expected);
 }

@@ -22,3 +22,12 @@ fn every_column_is_understood_in_any_order_with_marks_blanks_and_quotes() {
         estimate: 2h, time_limit: 3h, restart_cost: 7s, retries: 2, failures: 1}]"#;
     assert_eq!(parse("jobs.csv", table.as_bytes()), job_list::parse("jobs.yaml", list));
 }
+
+#[test]
+fn every_column_is_looked_up() {
+    let mut known = KNOWN;
+    let mut read = Columns::NAMES.to_vec();
+    known.sort_unstable();
+    read.sort_unstable();
+    assert_eq!(known[..], read[..]);
+}

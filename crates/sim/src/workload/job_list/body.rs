@@ -4,11 +4,13 @@ use crate::workload::Truth;
 use crate::workload::read_error::ReadError;
 use crate::workload::value;
 use crate::workload::yaml::Fields;
-use consort_types::file::body::{Dialect, HARDWARE, form, joined, members};
+use consort_types::file::body::{Dialect, form, members};
+use consort_types::file::fields;
 use consort_types::{Form, Role, Span};
 
 /// The fields read here.
-pub(super) const FIELDS: [&str; 19] = joined(&[&["run"], &HARDWARE, &["roles", "tasks", "replicas"]]);
+pub(super) const FIELDS: [&str; fields::count(fields::BODY, fields::LIST)] =
+    fields::names(fields::BODY, fields::LIST);
 
 /// What a stage consists of, less its name and its place in the graph.
 pub(super) struct Body {

@@ -59,7 +59,10 @@ fn a_bomb_of_aliases_is_refused_at_its_first_anchor() {
     }
     let error = parse("bomb.yaml", &bomb).unwrap_err().to_string();
     assert!(error.starts_with("bomb.yaml:1:"), "{error}");
-    assert!(error.ends_with("is an anchor or an alias, expected the value written out"), "{error}");
+    assert!(
+        error.ends_with("is an anchor or an alias, which are not supported; write the value out"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -77,4 +80,15 @@ fn a_job_may_say_beside_its_devices_whatever_a_shape_may() {
     let shape = &workload.submissions[0].spec.stages[0].roles[0].shapes[0];
     assert_eq!(shape.host.memory_bytes, 2 << 30);
     assert_eq!(shape.precisions.len(), 2);
+}
+
+#[test]
+fn every_field_of_a_job_list_is_read() {
+    let ours = fields::FIELDS.iter().filter(|field| field.formats & fields::LIST != 0);
+    for name in ours.map(|field| field.name) {
+        let rest = ["name: a", "run: 1s"].into_iter().filter(|rest| !rest.starts_with(&format!("{name}:")));
+        let text = format!("[{{{}, {name}: [[]]}}]", rest.collect::<Vec<_>>().join(", "));
+        let error = parse("jobs.yaml", &text).expect_err(name).to_string();
+        assert!(!error.contains("unknown field"), "{error}");
+    }
 }

@@ -25,9 +25,9 @@ pub fn to_workload(pods: &[Pod]) -> Workload {
     for pod in pods {
         left.see();
         let when = match (pod.created, pod.scheduled, pod.deleted) {
-            _ if pod.gpus == 0 && pod.cpu_milli == 0 && pod.memory_mib == 0 => Err("nothing is asked for"),
+            _ if pod.gpus == 0 && pod.cpu_milli == 0 && pod.memory_mib == 0 => Err("no resources requested"),
             (_, None, _) => Err("never scheduled"),
-            (None, ..) | (.., None) => Err("it has no beginning or no end"),
+            (None, ..) | (.., None) => Err("no start or no end"),
             (_, Some(start), Some(end)) if end < start => Err("it ended before it started"),
             (Some(at), Some(start), Some(end)) => Ok((at, end - start)),
         };

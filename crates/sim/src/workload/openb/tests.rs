@@ -39,10 +39,10 @@ fn pods_without_a_device_take_only_of_the_node() {
     let shape = &c.spec.stages[0].roles[0].shapes[0];
     assert_eq!((shape.devices, shape.share), (2, WHOLE));
     let expected = [
-        "left out 1 of 5 pods: nothing is asked for",
-        "left out 1 of 5 pods: never scheduled",
-        "left out 1 of 5 pods: it has no beginning or no end",
-        "not kept, in 1 of 5 pods: the part of several devices, which became whole",
+        "skipped 1 of 5 pods: no resources requested",
+        "skipped 1 of 5 pods: never scheduled",
+        "skipped 1 of 5 pods: no start or no end",
+        "ignored in 1 of 5 pods: the part of several devices, which became whole",
     ];
     assert_eq!(workload.notes, expected);
 }
@@ -62,13 +62,13 @@ fn the_public_lists_are_read_whole() {
     assert_eq!((cluster.nodes.len(), cluster.devices()), (1_213, 6_212));
     assert_eq!(read_cluster(data.join("openb/nodes_all.csv.gz")).unwrap().nodes.len(), 1_523);
     let workload = read_workload(data.join("openb/pods_default.csv.gz")).unwrap();
-    assert_eq!(workload.notes, ["left out 897 of 8,152 pods: never scheduled"]);
+    assert_eq!(workload.notes, ["skipped 897 of 8,152 pods: never scheduled"]);
     let variants = std::fs::read_dir(data.join("openb/variants")).unwrap();
     let files: Vec<_> = variants.map(|entry| entry.unwrap().path()).collect();
     let timeless = files.iter().filter(|path| {
         let (name, bytes) = crate::workload::read::bytes(path).unwrap();
         assert!(parse_pods(&name, &bytes).unwrap().len() > 1_000);
-        read_workload(path).is_err_and(|error| error.message.contains("no column `creation_time`"))
+        read_workload(path).is_err_and(|error| error.message.contains("missing column `creation_time`"))
     });
     assert_eq!((files.len(), timeless.count()), (22, 4));
 }

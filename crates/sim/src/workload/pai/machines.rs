@@ -27,7 +27,7 @@ fn machines(bytes: &[u8]) -> Result<Cluster, ReadError> {
         }
         total += u64::from(count);
         if total > limits::DEVICES {
-            let message = "the devices up to here are more than 1,000,000, expected fewer";
+            let message = "the devices up to here are more than 1,000,000";
             return Err(table.place_of(gpus).fail(message));
         }
         let mut devices = vec![];

@@ -14,7 +14,7 @@ fn the_example_in_the_documentation_is_read_as_it_says() {
     let [worker] = &job.spec.stages[0].roles[..] else { panic!("one role is expected") };
     assert_eq!((worker.name.as_str(), worker.count.max), ("worker", 2));
     assert_eq!(worker.shapes, [Shape { share: 500, ..Shape::of("T4") }]);
-    assert_eq!(workload.notes, ["left out 1 of 2 tasks: no device is asked for"]);
+    assert_eq!(workload.notes, ["skipped 1 of 2 tasks: no devices requested"]);
 
     let headless = text.split_once('\n').unwrap().1;
     let same = parse(("t.csv", headless.as_bytes()), Some(("j.csv", JOB_TABLE.as_bytes())));
@@ -42,11 +42,11 @@ fn tasks_of_one_job_are_one_gang_and_others_are_counted() {
     assert_eq!(shapes, [&whole, &Shape { share: 126, ..Shape::of("MISC") }]);
     assert_eq!(b.spec.stages[0].roles[0].shapes, [Shape { devices: 2, ..Shape::any() }]);
     let expected = [
-        "left out 1 of 7 tasks: no number of instances is given",
-        "left out 1 of 7 tasks: it has no start or no end",
-        "left out 1 of 7 tasks: it ended before it started",
-        "left out 1 of 7 tasks: no device is asked for",
-        "not kept, in 1 of 7 tasks: the part of a device beside whole ones, which became whole",
+        "skipped 1 of 7 tasks: no number of instances",
+        "skipped 1 of 7 tasks: it has no start or no end",
+        "skipped 1 of 7 tasks: it ended before it started",
+        "skipped 1 of 7 tasks: no devices requested",
+        "ignored in 1 of 7 tasks: the part of a device beside whole ones, which became whole",
         "2 of 2 jobs are not in j.csv: the tenant default's",
     ];
     assert_eq!(workload.notes, expected);

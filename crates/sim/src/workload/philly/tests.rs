@@ -41,10 +41,10 @@ fn jobs_that_cannot_run_are_counted() {
     assert_eq!(workload.submissions.len(), 1);
     assert_eq!(workload.submissions[0].truth, Truth::runs(Span::seconds(60)));
     let expected = [
-        "left out 1 of 6 jobs: never started",
-        "left out 1 of 6 jobs: the last attempt has no end",
-        "left out 2 of 6 jobs: no attempt has a start and an end after it",
-        "left out 1 of 6 jobs: no device is named",
+        "skipped 1 of 6 jobs: never started",
+        "skipped 1 of 6 jobs: the last attempt has no end",
+        "skipped 2 of 6 jobs: no attempt has a start and an end after it",
+        "skipped 1 of 6 jobs: no device is named",
     ];
     assert_eq!(workload.notes, expected);
 }

@@ -19,7 +19,7 @@ fn time_of_devices_is_spread_over_them() {
     let text = "name,time,application,num_replicas,gpu_time\na,0,bert,4,100\nb,1,bert,0,100\n";
     let workload = parse("w.csv", text.as_bytes()).unwrap();
     assert_eq!(workload.submissions[0].truth, Truth::runs(Span::seconds(25)));
-    assert_eq!(workload.notes, ["left out 1 of 2 rows: no device is asked for"]);
+    assert_eq!(workload.notes, ["skipped 1 of 2 rows: no devices requested"]);
 }
 
 #[test]
@@ -43,6 +43,6 @@ fn the_public_pool_is_read_whole_and_published_workloads_are_refused() {
     assert_eq!(pool.submissions.len(), 82_247);
     for file in ["sia/workloads/philly/workload-1.csv", "pollux/workloads/workload-1.csv"] {
         let error = read_workload(data.join(file)).unwrap_err();
-        assert!(error.message.starts_with("the header has neither `duration` nor `gpu_time`"), "{error}");
+        assert!(error.message.starts_with("missing column `duration` or `gpu_time`"), "{error}");
     }
 }

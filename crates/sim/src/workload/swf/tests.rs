@@ -12,7 +12,7 @@ fn the_example_in_the_documentation_is_read_as_it_says() {
     assert_eq!(first.truth, Truth::runs(Span::seconds(3_600)));
     assert_eq!(first.spec.stages[0].roles[0].count.max, 8);
     assert_eq!((second.after.as_slice(), second.spec.estimate), (&[(0, Condition::Ended)][..], None));
-    assert_eq!(workload.notes, ["not kept, in 1 of 2 lines: the think time"]);
+    assert_eq!(workload.notes, ["ignored in 1 of 2 lines: the think time"]);
     let cluster = parse_cluster("log.swf", text.as_bytes()).unwrap();
     assert_eq!((cluster.nodes.len(), cluster.devices()), (64, 128));
 }
@@ -42,11 +42,11 @@ fn lines_that_cannot_run_are_counted() {
     assert_eq!(workload.submissions[0].truth, Truth::runs(Span(10_500_000_000)));
     assert_eq!(workload.submissions[0].spec.tenant, "default");
     let expected = [
-        "left out 1 of 7 lines: part of a job that was interrupted",
-        "left out 1 of 7 lines: cancelled before it started",
-        "left out 1 of 7 lines: no run time is known",
-        "left out 2 of 7 lines: no processor is asked for",
-        "not kept, in 1 of 7 lines: the wait for a job that is left out or comes later",
+        "skipped 1 of 7 lines: part of a job that was interrupted",
+        "skipped 1 of 7 lines: cancelled before it started",
+        "skipped 1 of 7 lines: no run time is known",
+        "skipped 2 of 7 lines: no processors requested",
+        "ignored in 1 of 7 lines: the wait for a job that is left out or comes later",
     ];
     assert_eq!(workload.notes, expected);
 }

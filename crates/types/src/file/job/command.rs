@@ -13,7 +13,7 @@ pub(super) fn read(node: Node, setup: Option<&str>) -> Result<Command, ReadError
         Value::Text(_) => Command::Script { text: script(node)?, arguments: vec![] },
         Value::List(items) => Command::Program(arguments(items)?),
         Value::Map(_) => {
-            let mut fields = node.fields_or_meant("`run`", &["script", "arguments"])?;
+            let mut fields = node.fields("`run`", &["script", "arguments"])?;
             let text = script(fields.need("script")?)?;
             let items = fields.take("arguments").map_or(Ok(vec![]), |node| node.list("arguments"))?;
             Command::Script { text, arguments: arguments(items)? }
@@ -25,9 +25,8 @@ pub(super) fn read(node: Node, setup: Option<&str>) -> Result<Command, ReadError
         return Err(place.fail("`run` is an empty list, expected a program and its arguments"));
     }
     let Some(setup) = setup else { return Ok(command) };
-    before(setup, command).ok_or_else(|| {
-        place.fail("`run` names an interpreter that is no shell, expected no `setup` beside it")
-    })
+    before(setup, command)
+        .ok_or_else(|| place.fail("`setup` cannot be used with a `run` whose interpreter is not a shell"))
 }
 
 /// The text of `setup`.
@@ -35,7 +34,7 @@ pub(super) fn setup(node: Node) -> Result<String, ReadError> {
     let place = node.place;
     let text = node.into_text("setup")?;
     match text.len() > limits::COMMAND_BYTES {
-        true => Err(place.fail("`setup` is larger than 1 MiB, expected less")),
+        true => Err(place.fail("`setup` is larger than 1 MiB")),
         false => Ok(text),
     }
 }
@@ -47,7 +46,7 @@ fn script(node: Node) -> Result<String, ReadError> {
         return Err(place.fail("`run` is empty, expected a script, or a list of a program and its arguments"));
     }
     match text.len() > limits::COMMAND_BYTES {
-        true => Err(place.fail("`run` is larger than 1 MiB, expected less, or a file that holds it")),
+        true => Err(place.fail("`run` is larger than 1 MiB; put it into a file")),
         false => Ok(text),
     }
 }
@@ -57,7 +56,7 @@ fn arguments(items: Vec<Node>) -> Result<Vec<String>, ReadError> {
         let place = node.place;
         let text = node.into_text("run")?;
         match text.len() > limits::VARIABLE_BYTES {
-            true => Err(place.fail("an argument is larger than 128 KiB, expected less")),
+            true => Err(place.fail("an argument is larger than 128 KiB")),
             false => Ok(text),
         }
     };

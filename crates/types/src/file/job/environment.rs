@@ -17,7 +17,7 @@ pub(super) fn take(fields: &mut Fields, what: &str) -> Result<Vec<(String, Strin
         let place = node.place;
         let text = node.into_text(&name)?;
         match name.len() + text.len() + 1 > limits::VARIABLE_BYTES {
-            true => Err(place.fail(format!("`{name}` is larger than 128 KiB, expected less"))),
+            true => Err(place.fail(format!("`{name}` is larger than 128 KiB"))),
             false => Ok((name, text)),
         }
     };
@@ -25,7 +25,7 @@ pub(super) fn take(fields: &mut Fields, what: &str) -> Result<Vec<(String, Strin
     variables.sort();
     let bytes: usize = variables.iter().map(|(name, text)| name.len() + text.len() + 2).sum();
     match bytes > limits::ENVIRONMENT_BYTES {
-        true => Err(place.fail(format!("`{what}` is larger than 1 MiB, expected less"))),
+        true => Err(place.fail(format!("`{what}` is larger than 1 MiB"))),
         false => Ok(variables),
     }
 }

@@ -25,7 +25,7 @@ pub fn parse(text: &str) -> Result<(u32, Vec<u32>), value::Expected> {
 fn finish(mut indices: Vec<u32>) -> Result<(u32, Vec<u32>), String> {
     indices.sort_unstable();
     if let Some(pair) = indices.windows(2).find(|pair| pair[0] == pair[1]) {
-        return Err(format!("names index {} twice, expected once", pair[0]));
+        return Err(format!("names index {} twice", pair[0]));
     }
     if indices.is_empty() {
         return Err("is empty, expected indices like 0-9,12".into());
@@ -40,7 +40,7 @@ fn finish(mut indices: Vec<u32>) -> Result<(u32, Vec<u32>), String> {
 fn add(text: &str, indices: &mut Vec<u32>) -> Result<(), value::Expected> {
     if let Some((_, most)) = text.split_once('%') {
         return Err(format!(
-            "indices alone: how many tasks run at once is for the scheduler and quotas to say, leave out `%{most}`"
+            "indices without `%{most}`: the scheduler and quotas decide how many tasks run at once"
         ));
     }
     for part in text.split(',') {
@@ -88,6 +88,6 @@ mod tests {
         for text in ["", "3-1", "a", "1,1", "0-9:0", "0-1000001", "-1", "1-", "0-9%4"] {
             assert!(parse(text).is_err(), "{text}");
         }
-        assert!(parse("0-9%4").unwrap_err().contains("leave out `%4`"));
+        assert!(parse("0-9%4").unwrap_err().contains("indices without `%4`"));
     }
 }

@@ -11,8 +11,8 @@ use crate::work::Limits;
 /// Takes `resources`, if it is there: limits are set at once, accelerators are returned as shapes that would all do.
 pub(super) fn take(fields: &mut Fields, limits: &mut Limits) -> Result<Option<Vec<Shape>>, ReadError> {
     let Some(node) = fields.take("resources") else { return Ok(None) };
-    let mut resources = node.fields_or_meant("`resources`", &["accelerators", "cpus", "memory"])?;
-    let twice = |what: &str| format!("`{what}` is given here and in `limits`, expected it once");
+    let mut resources = node.fields("`resources`", &["accelerators", "cpus", "memory"])?;
+    let twice = |what: &str| format!("`{what}` cannot be given both here and in `limits`");
     if let Some(node) = resources.take("cpus") {
         if limits.cpu_thousandths.is_some() {
             return Err(node.place.fail(twice("cpus")));

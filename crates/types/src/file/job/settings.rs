@@ -59,6 +59,7 @@ pub(super) fn work(fields: &mut Fields, around: &Around<'_>) -> Result<Work, Rea
         workdir: fields
             .read("workdir", |text| workdir(text, around))?
             .unwrap_or_else(|| around.workdir.into()),
+        image: fields.read("image", image)?,
         env: environment::take(fields, "env")?,
         inherited: environment::take(fields, "inherit")?,
         grace: fields.take("grace").map_or_else(|| Ok(Grace::default()), grace)?,
@@ -86,14 +87,14 @@ fn dependencies(node: Node) -> Result<Vec<Dependency>, ReadError> {
         let place = node.place;
         let dependency = match node.value {
             Value::Map(_) => {
-                let mut fields = node.fields_or_meant("`after`", &["job", "when"])?;
+                let mut fields = node.fields("`after`", &["job", "when"])?;
                 let job = fields.need("job")?.read("job", job)?;
                 Dependency { job, when: fields.read("when", value::condition)?.unwrap_or_default() }
             }
             _ => Dependency { job: node.read("after", job)?, when: Default::default() },
         };
         if after.iter().any(|other| other.job == dependency.job) {
-            return Err(place.fail(format!("`after` names job {} twice, expected once", dependency.job)));
+            return Err(place.fail(format!("`after` names job {} twice", dependency.job)));
         }
         after.push(dependency);
     }
@@ -112,7 +113,7 @@ pub fn deadline(text: &str, now: Time) -> Result<Time, value::Expected> {
     match text.strip_prefix('+') {
         Some(after) => value::span(after).map(|span| now + span).map_err(|_| expected()),
         None => match calendar::read(text) {
-            Some(time) if time < now => Err("an instant to come".into()),
+            Some(time) if time < now => Err("an instant in the future".into()),
             Some(time) => Ok(time),
             None => Err(expected()),
         },
@@ -133,7 +134,17 @@ pub(crate) fn workdir(text: &str, around: &Around<'_>) -> Result<String, value::
 pub(crate) fn path(text: &str) -> Result<String, value::Expected> {
     let wrong = text.is_empty() || text.len() > limits::PATH_BYTES || text.chars().any(char::is_control);
     match wrong {
-        true => Err("a path of at most 4,096 bytes, none of them a control character".into()),
+        true => Err("a path of at most 4,096 bytes without control characters".into()),
+        false => Ok(text.into()),
+    }
+}
+
+/// The name of a container image. It becomes an argument of a program, which must not take it for an option.
+pub fn image(text: &str) -> Result<String, value::Expected> {
+    let odd = |letter: char| letter.is_whitespace() || value::is_hidden(letter);
+    match text.is_empty() || text.starts_with('-') || text.len() > limits::PATH_BYTES || text.chars().any(odd)
+    {
+        true => Err("the name of a container image like pytorch/pytorch:2.6.0, without spaces".into()),
         false => Ok(text.into()),
     }
 }
@@ -144,7 +155,7 @@ fn grace(node: Node) -> Result<Grace, ReadError> {
     if let Value::Text(_) = node.value {
         return Ok(Grace { span: node.read("grace", value::span)?, ..plain });
     }
-    let mut fields = node.fields_or_meant("`grace`", &["signal", "span"])?;
+    let mut fields = node.fields("`grace`", &["signal", "span"])?;
     Ok(Grace {
         signal: fields.read("signal", signal)?.unwrap_or(plain.signal),
         span: fields.read("span", value::span)?.unwrap_or(plain.span),
@@ -152,7 +163,7 @@ fn grace(node: Node) -> Result<Grace, ReadError> {
 }
 
 fn limits(node: Node) -> Result<Limits, ReadError> {
-    let mut fields = node.fields_or_meant("`limits`", &["memory", "cpus", "processes", "open_files"])?;
+    let mut fields = node.fields("`limits`", &["memory", "cpus", "processes", "open_files"])?;
     let number = |text: &str| value::count(text, 1, u32::MAX);
     Ok(Limits {
         memory_bytes: fields.read("memory", some_memory)?,
@@ -184,7 +195,7 @@ fn output(node: Node) -> Result<Output, ReadError> {
     if let Value::Text(_) = node.value {
         return Ok(Output { path: Some(node.read("output", path)?), ..plain });
     }
-    let mut fields = node.fields_or_meant("`output`", &["path", "rotate", "keep"])?;
+    let mut fields = node.fields("`output`", &["path", "rotate", "keep"])?;
     let rotate = |text: &str| match value::memory(text)? {
         0..4096 => Err("at least 4KiB".into()),
         bytes => Ok(bytes),

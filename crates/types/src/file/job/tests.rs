@@ -63,7 +63,7 @@ fn what_a_worker_takes_of_its_host_stands_beside_its_devices() {
 #[test]
 fn a_job_may_differ_by_kind() {
     let job = parse(
-        "{run: a, kind: [h200, MI300X], env: {A: 1, B: 2}, variants: {mi300x: {run: [b, c], env: {B: 3}}, H200: {env: {C: 4}}}}",
+        "{run: a, kind: [h200, MI300X], env: {A: 1, B: 2}, image: base, variants: {mi300x: {run: [b, c], image: rocm, env: {B: 3}}, H200: {env: {C: 4}}}}",
     );
     let on = |kind: &str| job.work.on(0, kind).into_owned();
     assert_eq!(on("mi300x").stages[0].commands, [Command::Program(vec!["b".into(), "c".into()])]);
@@ -75,6 +75,8 @@ fn a_job_may_differ_by_kind() {
         (vec!["A=1".into(), "B=2".into(), "C=4".into()], vec![script("a")])
     );
     assert_eq!(on("a100"), job.work);
+    assert_eq!((on("mi300x").image.as_deref(), on("h200").image.as_deref()), (Some("rocm"), Some("base")));
+    assert_eq!(job.work.images().collect::<Vec<_>>(), ["base", "rocm"]);
     // Without `run` where every kind has its own.
     let job = parse("{kind: [h200, mi300x], variants: {h200: {run: a}, mi300x: {run: b}}}");
     assert_eq!(job.work.on(0, "mi300x").stages[0].commands, [script("b")]);
@@ -85,7 +87,7 @@ fn a_job_may_differ_by_kind() {
 
 #[test]
 fn what_is_written_of_variants_and_precision_comes_back() {
-    let text = "{kind: [h200, a100], workers: 2-4, precision: [fp8, bf16], cpus: 2, run: a, variants: {h200: {run: {script: b, arguments: [c]}, env: {X: y}}}}";
+    let text = "{kind: [h200, a100], workers: 2-4, precision: [fp8, bf16], cpus: 2, run: a, image: i:1, variants: {h200: {run: {script: b, arguments: [c]}, image: 'j@sha256:0', env: {X: y}}}}";
     let job = parse(text);
     let again = read_json("job.yaml", job.to_json().to_string().as_bytes(), &AROUND).unwrap();
     assert_eq!(again.spec.stages, job.spec.stages);
@@ -99,21 +101,21 @@ fn mistakes_in_variants_and_precision_are_told() {
             "{run: a, kind: h200, variants: {a100: {run: b}}}",
             "there is a variant for `a100`, which the job does not accept, expected one of h200",
         ),
-        ("{run: a, variants: {a100: {}}}", "the variant for `a100` is empty, expected `run` or `env`"),
         (
-            "{run: a, variants: {a100: {run: b}, A100: {run: c}}}",
-            "`variants` names kind `A100` twice, expected once",
+            "{run: a, variants: {a100: {}}}",
+            "the variant for `a100` is empty, expected `run`, `image` or `env`",
         ),
+        ("{run: a, variants: {a100: {run: b}, A100: {run: c}}}", "`variants` names kind `A100` twice"),
         (
             "{kind: [h200, a100], variants: {h200: {run: b}}}",
-            "there is no `run`, expected a script, or a program and its arguments",
+            "missing field `run`, expected a script, or a program and its arguments",
         ),
         (
             "{run: a, precision: fp7}",
             "expected a number format: one of fp4, fp8, int8, fp16, bf16, tf32, fp32, fp64",
         ),
         ("{run: a, precision: []}", "`precision` is empty, expected a number format like bf16"),
-        ("{run: a, precision: [fp8, FP8]}", "`precision` names fp8 twice, expected once"),
+        ("{run: a, precision: [fp8, FP8]}", "`precision` names fp8 twice"),
     ] {
         assert!(refusal(text).ends_with(message), "{}", refusal(text));
     }
@@ -205,8 +207,8 @@ fn what_is_wrong_is_said_at_its_place() {
     for (text, message) in [
         ("", "j.yaml: is empty, expected a job"),
         ("[]", "j.yaml:1:1: a job is a list, expected a map"),
-        ("name: a", "j.yaml:1:1: there is no `run`, expected a script, or a program and its arguments"),
-        ("run: x\ndevises: 8", "j.yaml:2:1: `devises` is no field of a job, did you mean `devices`?"),
+        ("name: a", "j.yaml:1:1: missing field `run`, expected a script, or a program and its arguments"),
+        ("run: x\ndevises: 8", "j.yaml:2:1: unknown field `devises`; did you mean `devices`?"),
         (
             "run: ''",
             "j.yaml:1:6: `run` is empty, expected a script, or a list of a program and its arguments",
@@ -216,34 +218,28 @@ fn what_is_wrong_is_said_at_its_place() {
             "{run: x, devices: 2-8}",
             "j.yaml:1:19: `devices` is `2-8`, expected one number; workers can be a range, as in `workers: 2-8`",
         ),
-        (
-            "{run: x, devices: 2, workers: 2}",
-            "j.yaml:1:22: `workers` is given beside `devices`, expected only one of them",
-        ),
-        (
-            "{run: x, time: 1h, time_limit: 1h}",
-            "j.yaml:1:20: `time_limit` is given beside `time`, expected only one of them",
-        ),
+        ("{run: x, devices: 2, workers: 2}", "j.yaml:1:22: `workers` cannot be used with `devices`"),
+        ("{run: x, time: 1h, time_limit: 1h}", "j.yaml:1:20: `time_limit` cannot be used with `time`"),
         (
             "{run: x, kind: a, resources: {accelerators: h100}}",
-            "j.yaml:1:10: `kind` is given beside `accelerators`, expected only one of them",
+            "j.yaml:1:10: `kind` cannot be used with `accelerators`",
         ),
         (
             "{run: x, limits: {cpus: 1}, resources: {cpus: 2}}",
-            "j.yaml:1:47: `cpus` is given here and in `limits`, expected it once",
+            "j.yaml:1:47: `cpus` cannot be given both here and in `limits`",
         ),
         (
             "{run: x, array: 0-9%4}",
-            "j.yaml:1:17: `array` is `0-9%4`, expected indices alone: how many tasks run at once is for the \
-             scheduler and quotas to say, leave out `%4`",
+            "j.yaml:1:17: `array` is `0-9%4`, expected indices without `%4`: the scheduler and quotas decide \
+             how many tasks run at once",
         ),
-        ("{run: x, array: '1,1'}", "j.yaml:1:17: `array` names index 1 twice, expected once"),
+        ("{run: x, array: '1,1'}", "j.yaml:1:17: `array` names index 1 twice"),
         (
             "{run: x, roles: [{name: a, run: y}]}",
-            "j.yaml:1:2: `run` is given although every role has its own, expected only one of them",
+            "j.yaml:1:2: `run` cannot be used when every role has its own",
         ),
         ("{run: x, after: me}", "j.yaml:1:17: `after` is `me`, expected the id of a job like 17"),
-        ("{run: x, after: [3, 3]}", "j.yaml:1:21: `after` names job 3 twice, expected once"),
+        ("{run: x, after: [3, 3]}", "j.yaml:1:21: `after` names job 3 twice"),
         (
             "{run: x, deadline: 6h}",
             "j.yaml:1:20: `deadline` is `6h`, expected a time from now like +6h, or an instant like \
@@ -251,17 +247,19 @@ fn what_is_wrong_is_said_at_its_place() {
         ),
         (
             "{run: x, deadline: '1970-01-01T00:00:00Z'}",
-            "j.yaml:1:20: `deadline` is `1970-01-01T00:00:00Z`, expected an instant to come",
+            "j.yaml:1:20: `deadline` is `1970-01-01T00:00:00Z`, expected an instant in the future",
+        ),
+        (
+            "{run: x, image: -v}",
+            "j.yaml:1:17: `image` is `-v`, expected the name of a container image like pytorch/pytorch:2.6.0, \
+             without spaces",
         ),
         ("{run: x, time: 0s}", "j.yaml:1:16: `time_limit` is `0s`, expected a time longer than 0s"),
         (
             "{run: x, env: {'a=b': 1}}",
             "j.yaml:1:16: `env` is `a=b`, expected the name of a variable, without `=` and control characters",
         ),
-        (
-            "{run: x, grace: {signl: 1}}",
-            "j.yaml:1:18: `signl` is no field of `grace`, did you mean `signal`?",
-        ),
+        ("{run: x, grace: {signl: 1}}", "j.yaml:1:18: unknown field `signl`; did you mean `signal`?"),
         (
             "{run: x, grace: {signal: NO}}",
             "j.yaml:1:26: `signal` is `NO`, expected the name of a signal like TERM, INT or USR1, or its number from \
@@ -269,19 +267,19 @@ fn what_is_wrong_is_said_at_its_place() {
         ),
         (
             "setup: a\nrun: \"#!/usr/bin/python3\\nb\"",
-            "j.yaml:2:6: `run` names an interpreter that is no shell, expected no `setup` beside it",
+            "j.yaml:2:6: `setup` cannot be used with a `run` whose interpreter is not a shell",
         ),
-        ("run: \"a\\0b\"", "j.yaml:1:6: `a\\0b` holds a NUL character, expected none"),
+        ("run: \"a\\0b\"", "j.yaml:1:6: `a\\0b` contains a NUL character"),
         (
             "{name: \"a\\nb\", run: x}",
-            "j.yaml:1:8: `name` is `a\\nb`, expected a name of 1 to 256 characters, none of them a control or an invisible character",
+            "j.yaml:1:8: `name` is `a\\nb`, expected a name of 1 to 256 printable characters",
         ),
         (
             "{devices: !!int 1, run: x}",
-            "j.yaml:1:11: has the tag `tag:yaml.org,2002:!int`, expected the value without a tag",
+            "j.yaml:1:11: has the tag `tag:yaml.org,2002:!int`; tags are not supported",
         ),
-        ("{run: !secret [x]}", "j.yaml:1:7: has the tag `!secret`, expected the value without a tag"),
-        ("!job {run: x}", "j.yaml:1:1: has the tag `!job`, expected the value without a tag"),
+        ("{run: !secret [x]}", "j.yaml:1:7: has the tag `!secret`; tags are not supported"),
+        ("!job {run: x}", "j.yaml:1:1: has the tag `!job`; tags are not supported"),
     ] {
         assert_eq!(refusal(text), message);
     }
@@ -298,7 +296,9 @@ fn sizes_are_bounded() {
     assert!(refusal(&format!("{{run: x, env: {{{many}}}}}")).contains("expected at most 4,096"));
     let wide: String = (0..9).map(|number| format!("V{number}: {}, ", &long[..120_000])).collect();
     assert!(refusal(&format!("{{run: x, env: {{{wide}}}}}")).contains("`env` is larger than 1 MiB"));
-    assert!(refusal(&format!("{{run: x, name: {}}}", &long[..257])).contains("1 to 256 characters"));
+    assert!(
+        refusal(&format!("{{run: x, name: {}}}", &long[..257])).contains("1 to 256 printable characters")
+    );
     assert!(refusal(&format!("{{run: [{}]}}", [&long[..120_000]; 9].join(","))).contains("1 MiB"));
 }
 
@@ -312,4 +312,13 @@ fn the_examples_in_the_reference_can_be_read() {
     assert_eq!(parse(example("yml")).spec.stages[0].roles[0].shapes[0].devices, 8);
     let batch = crate::file::sbatch::read("train.sh", example("sh"), &AROUND).unwrap();
     assert_eq!(batch.job.spec.time_limit, Some(Span::seconds(12 * 3_600)));
+}
+
+#[test]
+fn the_example_with_images_in_the_reference_can_be_read() {
+    let text = include_str!("../../../../../docs/files.md");
+    let example = text.split("```image.yaml\n").nth(1).and_then(|part| part.split("```").next()).unwrap();
+    let job = read("files.md", example, &AROUND).unwrap();
+    let image = |kind: &str| job.work.on(0, kind).image.clone().unwrap();
+    assert!(image("h200").contains("nvidia") && image("mi300x").contains("rocm"));
 }

@@ -5,11 +5,11 @@
 //! run: python train.py
 //! variants:
 //!   h200: {env: {TRAIN_BACKEND: nccl}}
-//!   mi300x: {run: python train.py --rocm}
+//!   mi300x: {run: python train.py --rocm, image: rocm/pytorch}
 //! ```
 //! `run` may be left out where the job names its kinds and every one of them has a variant with a `run` of its own.
 
-use super::{command, environment};
+use super::{command, environment, settings};
 use crate::file::read_error::{Place, ReadError};
 use crate::file::value;
 use crate::file::yaml::Fields;
@@ -24,18 +24,19 @@ pub(super) fn take(fields: &mut Fields, setup: Option<&str>) -> Result<Vec<(Plac
     for (key, node) in node.entries("variants")? {
         let kind = key.read("variants", value::name)?;
         if variants.iter().any(|(_, other)| other.kind.eq_ignore_ascii_case(&kind)) {
-            return Err(key.place.fail(format!("`variants` names kind `{kind}` twice, expected once")));
+            return Err(key.place.fail(format!("`variants` names kind `{kind}` twice")));
         }
-        let mut fields = node.fields_or_meant("a variant", &["run", "env", "envs"])?;
+        let mut fields = node.fields("a variant", &["run", "image", "env", "envs"])?;
         fields.alias("envs", "env")?;
         let command = fields.take("run").map(|node| command::read(node, setup)).transpose()?;
+        let image = fields.read("image", settings::image)?;
         let env = environment::take(&mut fields, "env")?;
-        if command.is_none() && env.is_empty() {
+        if command.is_none() && image.is_none() && env.is_empty() {
             return Err(key
                 .place
-                .fail(format!("the variant for `{kind}` is empty, expected `run` or `env`")));
+                .fail(format!("the variant for `{kind}` is empty, expected `run`, `image` or `env`")));
         }
-        variants.push((key.place, Variant { kind, command, env }));
+        variants.push((key.place, Variant { kind, command, image, env }));
     }
     variants.sort_by(|(_, one), (_, other)| one.kind.cmp(&other.kind));
     Ok(variants)

@@ -42,6 +42,7 @@ impl JobFile {
         optional("deadline", spec.deadline.map(instant));
         optional("estimate", spec.estimate.map(span));
         optional("time_limit", spec.time_limit.map(span));
+        optional("image", work.image.clone());
         if !spec.after.is_empty() {
             job["after"] = spec.after.iter().map(dependency).collect();
         }
@@ -96,6 +97,9 @@ fn variant(variant: &Variant) -> (String, Value) {
     let mut written = Map::new();
     if let Some(command) = &variant.command {
         written.insert("run".into(), run(command));
+    }
+    if let Some(image) = &variant.image {
+        written.insert("image".into(), image.as_str().into());
     }
     if !variant.env.is_empty() {
         let env = variant.env.iter().map(|(name, text)| (name.clone(), Value::from(text.as_str())));

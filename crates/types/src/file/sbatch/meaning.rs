@@ -74,7 +74,7 @@ pub(super) fn gres(text: &str) -> Result<(Option<String>, u32), Expected> {
         Some(rest) if rest.starts_with(':') => {
             devices(&rest[1..]).map_err(|_| "gpu, gpu:8 or gpu:h100:8".into())
         }
-        _ => Err("gpu, gpu:8 or gpu:h100:8; no other resource is known here".into()),
+        _ => Err("gpu, gpu:8 or gpu:h100:8; other resources are not supported".into()),
     }
 }
 
@@ -131,7 +131,7 @@ pub(super) fn pattern(text: &str) -> Result<String, Expected> {
     let mut letters = path.chars();
     while let Some(letter) = letters.next() {
         if letter == '%' && !matches!(letters.next(), Some('j' | 'A' | 'x' | 'a' | 't' | '%')) {
-            return Err("a path with %j, %A, %x, %a or %t in it, or without any such mark".into());
+            return Err("a path, in which only %j, %A, %x, %a and %t are replaced".into());
         }
     }
     Ok(path.replace("%A", "%j"))

@@ -157,7 +157,7 @@ impl Options {
                 (Takes::Nothing, Some(_)) => return Err(format!("`{shown}` has a value, expected none")),
                 (Takes::Value, None) => {
                     let [value, after @ ..] = rest else {
-                        return Err(format!("`{shown}` has no value, expected one"));
+                        return Err(format!("`{shown}` needs a value"));
                     };
                     rest = after;
                     value
@@ -165,7 +165,7 @@ impl Options {
                 (_, inline) => inline.unwrap_or_default(),
             };
             if value.contains('\0') {
-                return Err(format!("`{shown}` holds a NUL character, expected none"));
+                return Err(format!("`{shown}` contains a NUL character"));
             }
             self.set(name, value).map_err(|expected| value::complaint(&shown, value, &expected))?;
         }
@@ -319,7 +319,7 @@ impl Options {
             Some(Memory::EachGpu(each)) => each.map(|each| each.saturating_mul(gpus)),
         };
         if cpus.is_some_and(|cpus| cpus > 1_000_000) {
-            return Err("one node is to have more than 1,000,000 processors, expected fewer".into());
+            return Err("more than 1,000,000 processors per node".into());
         }
         match memory.unwrap_or(0) {
             memory_bytes if memory_bytes <= limits::MEMORY_BYTES => {
@@ -371,7 +371,7 @@ impl Options {
                 let features = self.features.clone().unwrap_or_default();
                 Ok((nodes, Shape { kind, devices: each, features, ..Shape::any() }))
             }
-            _ => Err("one job is for more than 1,000,000 devices, expected fewer".into()),
+            _ => Err("the job asks for more than 1,000,000 devices".into()),
         }
     }
 }
@@ -392,12 +392,12 @@ fn unknown(name: &str) -> String {
     let words: Vec<&str> = underscored.iter().map(String::as_str).collect();
     match nearest(name, &words) {
         Some(meant) => {
-            format!("{} is no option, did you mean `--{}`?", quoted(&shown), meant.replace('_', "-"))
+            format!("unknown option {}; did you mean `--{}`?", quoted(&shown), meant.replace('_', "-"))
         }
         None => refused(&shown),
     }
 }
 
 fn refused(shown: &str) -> String {
-    format!("{} is an option that is not understood here, expected it left out", quoted(shown))
+    format!("unsupported option {}; leave it out", quoted(shown))
 }

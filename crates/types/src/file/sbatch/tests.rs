@@ -154,7 +154,7 @@ fn what_is_not_kept_is_said_in_a_note() {
     assert_eq!(job.spec.stages[0].form, Form::Bag { tasks: 10 });
     assert!(job.notes[0].starts_with("`%2` in `--array` is not kept"), "{:?}", job.notes);
     let job = read("x.sh", "#!/bin/sh\nsrun python train.py\n", &AROUND).unwrap().job;
-    assert!(job.notes[0].starts_with("there is no srun here"), "{:?}", job.notes);
+    assert!(job.notes[0].starts_with("srun is not available"), "{:?}", job.notes);
 }
 
 #[test]
@@ -176,15 +176,12 @@ fn the_command_line_wins() {
 #[test]
 fn what_is_wrong_is_said_with_its_line() {
     for (options, message) in [
-        ("--gpuss=4", "train.sh:2: `--gpuss` is no option, did you mean `--gpus`?"),
-        (
-            "--reservation=x",
-            "train.sh:2: `--reservation` is an option that is not understood here, expected it left out",
-        ),
-        ("-X", "train.sh:2: `-X` is an option that is not understood here, expected it left out"),
-        ("-J", "train.sh:2: `-J` has no value, expected one"),
+        ("--gpuss=4", "train.sh:2: unknown option `--gpuss`; did you mean `--gpus`?"),
+        ("--reservation=x", "train.sh:2: unsupported option `--reservation`; leave it out"),
+        ("-X", "train.sh:2: unsupported option `-X`; leave it out"),
+        ("-J", "train.sh:2: `-J` needs a value"),
         ("--requeue=1", "train.sh:2: `--requeue` has a value, expected none"),
-        ("-n 4 more", "train.sh:2: `more` is no option, expected one like --time=2:00:00"),
+        ("-n 4 more", "train.sh:2: `more` is not an option, expected one like --time=2:00:00"),
         ("-a 0-9%x", "train.sh:2: `-a` is `0-9%x`, expected indices like 0-9,12 or 0-9%4"),
         ("-G 3 -N 2", "train.sh: 3 GPUs do not divide evenly over 2 nodes, expected --gpus-per-node"),
         (
@@ -197,7 +194,7 @@ fn what_is_wrong_is_said_with_its_line() {
         ),
         (
             "-o out.%N",
-            "train.sh:2: `-o` is `out.%N`, expected a path with %j, %A, %x, %a or %t in it, or without any such mark",
+            "train.sh:2: `-o` is `out.%N`, expected a path, in which only %j, %A, %x, %a and %t are replaced",
         ),
         (
             "-C 'ib|nvme'",
@@ -217,7 +214,7 @@ fn what_is_wrong_is_said_with_its_line() {
         ),
         ("--mem-per-gpu=4G", "train.sh: --mem-per-gpu is given without a GPU, expected --mem"),
         ("--cpus-per-gpu=4", "train.sh: --cpus-per-gpu is given without a GPU, expected --cpus-per-task"),
-        ("-J 'x", "train.sh:2: a quote is opened and not closed, expected the other one"),
+        ("-J 'x", "train.sh:2: missing closing quote"),
     ] {
         assert_eq!(refusal(options), message);
     }

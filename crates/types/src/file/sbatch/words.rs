@@ -30,7 +30,7 @@ pub(super) fn split(line: &str) -> Result<Vec<String>, String> {
         }
     }
     if quote.is_some() {
-        return Err("a quote is opened and not closed, expected the other one".into());
+        return Err("missing closing quote".into());
     }
     words.extend(word);
     Ok(words)

@@ -25,6 +25,8 @@ fn job(id: u64, state: State, devices: u64) -> Job {
         attempts: 0,
         preemptions: 0,
         restarts: 0,
+        used_cpu_ms: 0,
+        used_memory_mib_ms: 0,
     }
 }
 
@@ -43,7 +45,7 @@ fn sample() -> Sample {
         power_w: None,
         utilization_percent: Some(50.0),
         memory_used_bytes: Some(25),
-        why: (state == DeviceState::Ill).then(|| "fell off the bus".into()),
+        why: (state == DeviceState::Unhealthy).then(|| "fell off the bus".into()),
     };
     let status = Status {
         version: "1.2.3".into(),
@@ -66,7 +68,7 @@ fn sample() -> Sample {
     };
     Sample {
         status,
-        devices: vec![device(0, DeviceState::Used, 1000), device(1, DeviceState::Ill, 0)],
+        devices: vec![device(0, DeviceState::Used, 1000), device(1, DeviceState::Unhealthy, 0)],
         jobs: vec![job(1, State::Waiting, 8), job(2, State::Running, 1), job(3, State::Paused, 2)],
         more: false,
     }
@@ -94,9 +96,10 @@ fn the_page_shows_devices_with_bars_and_jobs_with_reasons() {
     );
     assert!(text.contains("here[0]") && text.contains("█████░░░░░ 50%") && text.contains("60°C"), "{text}");
     assert!(text.contains("fell off the bus") && text.contains("needs 8 h200, 1 free"), "{text}");
+    assert!(text.contains("unhealthy "), "{text}");
     let running = text.find("job-2").unwrap();
     assert!(running < text.find("job-1").unwrap(), "what runs comes first: {text}");
-    assert!(text.contains("q leave"), "{text}");
+    assert!(text.contains("q quit"), "{text}");
 }
 
 #[test]
