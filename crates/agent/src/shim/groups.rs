@@ -1,8 +1,8 @@
 //! Control groups, of both versions, for one worker.
 //!
 //! For: limits that the kernel keeps, and a word about who ran out of memory.
-//! Promises: groups are made below the one this process is in, one for each controller that is needed, and taken away
-//! again; what cannot be had is told, not fatal.
+//! Promises: groups are made below the one this process is in or, in version 2, beside it, and taken away again; in version 2
+//! one group has all controllers, because a process can be in one only. What cannot be had is told, not fatal.
 //! Never: touches a group that it did not make, except to let its own children have a controller (version 2).
 
 use consort_types::Limits;
@@ -38,14 +38,15 @@ impl Groups {
         let mut missing = Vec::new();
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-        for (controller, settings) in settings(limits) {
-            let mut made = Err(io::Error::other("no such controller on this machine"));
-            for home in homes(&mounts, &own, controller) {
-                made = groups.add(controller, &home, name, &settings);
-                if made.is_ok() {
-                    break;
-                }
-            }
+        let settings = settings(limits);
+        let wanted: Vec<&str> = settings.iter().map(|(controller, _)| *controller).collect();
+        let unified = unified_home(&mounts, &own, &wanted);
+        for (controller, settings) in settings {
+            let shared = unified.clone().filter(|home| offers(&home.folder, controller));
+            let made = match shared.or_else(|| first_home(&mounts, &own, controller)) {
+                Some(home) => groups.add(controller, &home, name, &settings),
+                None => Err(io::Error::other("no such controller on this machine")),
+            };
             if let Err(error) = made {
                 missing.push((controller, error.to_string()));
             }
@@ -165,40 +166,63 @@ fn settings(limits: &Limits) -> Vec<(&'static str, Settings)> {
     all
 }
 
-/// Where groups of this controller can be made by us: below the group we are in, which in version 2 must hold no process
-/// of its own then, or else beside it, where whoever delegates a group to us leaves room.
-fn homes(mounts: &str, own: &str, controller: &str) -> Vec<Home> {
-    let find = |unified: bool| {
-        let path = own.lines().find_map(|line| {
-            let mut parts = line.splitn(3, ':').skip(1);
-            let (names, path) = (parts.next()?, parts.next()?);
-            let fits =
-                if unified { names.is_empty() } else { names.split(',').any(|name| name == controller) };
-            fits.then_some(path)
-        })?;
-        let (mount, root) = mounts.lines().find_map(|line| mount(line, unified, controller))?;
-        let inside = path.strip_prefix(root.trim_end_matches('/')).unwrap_or(path);
-        Some(Home { unified, folder: Path::new(mount).join(inside.trim_start_matches('/')) })
-    };
-    let has = |home: &Home| {
-        fs::read_to_string(home.folder.join("cgroup.controllers"))
-            .is_ok_and(|list| list.split_whitespace().any(|word| word == controller))
-    };
-    let below = find(true);
-    let beside = below.as_ref().and_then(|home| home.folder.parent());
-    let beside = beside.map(|folder| Home { unified: true, folder: folder.to_owned() });
-    [below.filter(has), beside.filter(has), find(false)].into_iter().flatten().collect()
+/// Where a group of version 2 can be made by us that has most of these controllers: below the group we are in if no process
+/// is in that one, or else beside it, where whoever delegates a group to us leaves room.
+///
+/// A group with processes must not share controllers with groups below it. The kernel does not refuse it for all of them:
+/// where `cpu` or `pids` is shared, the groups below come to be but let nobody in (`domain invalid`).
+fn unified_home(mounts: &str, own: &str, wanted: &[&str]) -> Option<Home> {
+    let path = own.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let (point, root) = mounts.lines().find_map(|line| mount(line, None))?;
+    let below = within(point, root, path);
+    let beside = (below != Path::new(point)).then(|| below.parent().map(Path::to_owned)).flatten();
+    let count = |folder: &Path| wanted.iter().filter(|controller| offers(folder, controller)).count();
+    // The first of the best.
+    let candidates = [Some(below), beside].into_iter().flatten().filter(|folder| is_inner(folder)).rev();
+    let best = candidates.max_by_key(|folder| count(folder)).filter(|folder| count(folder) > 0)?;
+    Some(Home { unified: true, folder: best })
 }
 
-/// Where a line of the table mounts this controller, and which part of the tree is seen there.
-fn mount<'a>(line: &'a str, unified: bool, controller: &str) -> Option<(&'a str, &'a str)> {
+/// Whether groups below this one can have its controllers: it is the topmost one, or no process is in it.
+fn is_inner(folder: &Path) -> bool {
+    let is_root = !folder.join("cgroup.type").exists();
+    is_root || fs::read_to_string(folder.join("cgroup.procs")).is_ok_and(|pids| pids.trim().is_empty())
+}
+
+/// Whether a group of version 2 has this controller.
+fn offers(folder: &Path, controller: &str) -> bool {
+    fs::read_to_string(folder.join("cgroup.controllers"))
+        .is_ok_and(|list| list.split_whitespace().any(|word| word == controller))
+}
+
+/// Where a group of version 1 of this controller can be made: below the one we are in.
+fn first_home(mounts: &str, own: &str, controller: &str) -> Option<Home> {
+    let path = own.lines().find_map(|line| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (names, path) = (parts.next()?, parts.next()?);
+        names.split(',').any(|name| name == controller).then_some(path)
+    })?;
+    let (point, root) = mounts.lines().find_map(|line| mount(line, Some(controller)))?;
+    Some(Home { unified: false, folder: within(point, root, path) })
+}
+
+/// A group, as it is seen below a place where its tree, or a part of it, is mounted.
+fn within(point: &str, root: &str, path: &str) -> PathBuf {
+    let inside = path.strip_prefix(root.trim_end_matches('/')).unwrap_or(path);
+    match inside.trim_start_matches('/') {
+        "" => PathBuf::from(point),
+        inside => Path::new(point).join(inside),
+    }
+}
+
+/// Where a line of the table mounts this controller of version 1, or else version 2, and which part of the tree is seen there.
+fn mount<'a>(line: &'a str, controller: Option<&str>) -> Option<(&'a str, &'a str)> {
     let (before, after) = line.split_once(" - ")?;
     let mut after = after.split(' ');
     let (kind, options) = (after.next()?, after.nth(1)?);
-    let fits = if unified {
-        kind == "cgroup2"
-    } else {
-        kind == "cgroup" && options.split(',').any(|option| option == controller)
+    let fits = match controller {
+        None => kind == "cgroup2",
+        Some(controller) => kind == "cgroup" && options.split(',').any(|option| option == controller),
     };
     let mut fields = before.split(' ').skip(3);
     let (root, point) = (fields.next()?, fields.next()?);
@@ -216,25 +240,42 @@ mod tests {
 
     #[test]
     fn groups_are_made_below_our_own() {
-        let home = |controller| homes(MOUNTS, OWN, controller);
-        assert_eq!(home("memory"), [Home { unified: false, folder: "/sys/fs/cgroup/memory/a/b".into() }]);
-        assert_eq!(home("cpu"), [Home { unified: false, folder: "/sys/fs/cgroup/cpu/c".into() }]);
-        assert_eq!(home("pids"), []);
+        let home = |controller| first_home(MOUNTS, OWN, controller);
+        let at = |folder: &str| Some(Home { unified: false, folder: folder.into() });
+        assert_eq!(home("memory"), at("/sys/fs/cgroup/memory/a/b"));
+        assert_eq!(home("cpu"), at("/sys/fs/cgroup/cpu/c"));
+        assert_eq!(home("pids"), None);
     }
 
     #[test]
-    fn in_version_two_groups_are_made_below_or_beside() {
+    fn in_version_two_a_group_with_all_controllers_is_made_below_or_beside() {
         let dir = tempfile::tempdir().unwrap();
         let mount = dir.path().display();
         let mounts = format!("33 25 0:29 / {mount} rw - cgroup2 cgroup2 rw\n");
-        for folder in ["service", "service/daemon"] {
+        let fill = |folder: &str, file: &str, text: &str| {
             fs::create_dir_all(dir.path().join(folder)).unwrap();
-            fs::write(dir.path().join(folder).join("cgroup.controllers"), "cpu memory\n").unwrap();
+            fs::write(dir.path().join(folder).join(file), text).unwrap();
+        };
+        for folder in ["service", "service/daemon"] {
+            fill(folder, "cgroup.type", "domain\n");
+            fill(folder, "cgroup.procs", "");
+            fill(folder, "cgroup.controllers", "cpu memory\n");
         }
-        let home = |folder: &str| Home { unified: true, folder: dir.path().join(folder) };
-        let found = homes(&mounts, "0::/service/daemon\n", "memory");
-        assert_eq!(found, [home("service/daemon"), home("service")]);
-        assert_eq!(homes(&mounts, "0::/service/daemon\n", "pids"), []);
+        let home = |folder: &str| Some(Home { unified: true, folder: dir.path().join(folder) });
+        let found = |wanted: &[&str]| unified_home(&mounts, "0::/service/daemon\n", wanted);
+        assert_eq!(found(&["memory", "cpu"]), home("service/daemon"));
+        assert_eq!(found(&["pids"]), None);
+        fill("service", "cgroup.controllers", "cpu memory pids\n");
+        assert_eq!(found(&["memory", "pids"]), home("service"), "one group for both");
+        fill("service/daemon", "cgroup.procs", "42\n");
+        assert_eq!(found(&["cpu"]), home("service"), "the daemon itself is in its group");
+        fill("service", "cgroup.procs", "1\n");
+        assert_eq!(found(&["cpu"]), None, "nowhere without processes");
+        fill("", "cgroup.controllers", "cpu\n");
+        fill("", "cgroup.procs", "1\n42\n");
+        assert_eq!(unified_home(&mounts, "0::/\n", &["cpu"]), home(""), "the topmost may have processes");
+        assert_eq!(unified_home(&mounts, "0::/service\n", &["cpu"]), home(""));
+        fill("service", "cgroup.procs", "");
         // Made of plain files, it shows what would be written where.
         let limits = Limits { memory_bytes: Some(4096), ..Limits::default() };
         fs::write(dir.path().join("service/cgroup.subtree_control"), "memory\n").unwrap();
@@ -243,7 +284,7 @@ mod tests {
         fs::write(group.join("cgroup.procs"), "").unwrap();
         let mut groups = Groups::default();
         let (controller, settings) = &settings(&limits)[0];
-        groups.add(controller, &home("service"), "x", settings).unwrap();
+        groups.add(controller, &home("service").unwrap(), "x", settings).unwrap();
         assert_eq!(fs::read_to_string(group.join("memory.max")).unwrap(), "4096");
         fs::write(group.join("memory.events"), "low 0\noom 3\noom_kill 2\n").unwrap();
         assert_eq!(groups.deaths(), 2);
