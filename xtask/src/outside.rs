@@ -23,6 +23,12 @@ pub fn program(project: &Project, name: &str) -> Command {
     command
 }
 
+/// A program of the project that was built into the same folder as this one.
+pub fn neighbour(project: &Project, name: &str) -> Result<Command, Fault> {
+    let own = std::env::current_exe().map_err(|error| Fault::new("asking where this program is", error))?;
+    Ok(program(project, &own.with_file_name(name).to_string_lossy()))
+}
+
 /// The cargo that started us, so that one toolchain does everything.
 pub fn cargo(project: &Project) -> Command {
     program(project, &std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()))

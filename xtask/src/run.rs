@@ -6,6 +6,7 @@
 //! Never: decides what the steps are (`steps`) or what is wrong (`check/*`).
 
 use std::io::{IsTerminal, Write};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::Ending;
@@ -90,18 +91,24 @@ fn carry_out(project: &Project, step: &Step) -> Result<Verdict, Fault> {
             let lines = heard.text.lines().map(str::to_owned);
             Ok(if heard.success { Verdict::Pass(Vec::new()) } else { Verdict::Fail(lines.collect()) })
         }
-        Work::Loud(arguments) => {
-            let success = outside::stream(outside::cargo(project).args(arguments))?;
-            let again = || format!("to repeat: cargo {}", arguments.join(" "));
-            Ok(if success { Verdict::Pass(Vec::new()) } else { Verdict::Fail(vec![again()]) })
+        Work::Loud(arguments) => streamed(&mut outside::cargo(project), "cargo", arguments),
+        Work::Consort(arguments) => {
+            streamed(&mut outside::neighbour(project, "consort")?, "target/debug/consort", arguments)
         }
     }
+}
+
+fn streamed(command: &mut Command, name: &str, arguments: &[&str]) -> Result<Verdict, Fault> {
+    let success = outside::stream(command.args(arguments))?;
+    let again = || format!("to repeat: {name} {}", arguments.join(" "));
+    Ok(if success { Verdict::Pass(Vec::new()) } else { Verdict::Fail(vec![again()]) })
 }
 
 /// A long silence looks like a hang: a streamed step gets a heading, and on a terminal a quiet one shows its name.
 fn announce(step: &Step) {
     match step.work {
         Work::Loud(arguments) => println!("\nrun   {}: cargo {}", step.name, arguments.join(" ")),
+        Work::Consort(arguments) => println!("\nrun   {}: consort {}", step.name, arguments.join(" ")),
         Work::Look(_) | Work::Quiet(_) if std::io::stdout().is_terminal() => print!("...   {}\r", step.name),
         Work::Look(_) | Work::Quiet(_) => {}
     }

@@ -39,6 +39,8 @@ pub enum Work {
     Quiet(&'static [&'static str]),
     /// Runs cargo and lets its output through as it comes.
     Loud(&'static [&'static str]),
+    /// Runs the `consort` that was built for the tests, so that nothing is built twice.
+    Consort(&'static [&'static str]),
 }
 
 const BENCH_DATA: Needs = Needs::Variable("CONSORT_BENCH_DATA");
@@ -61,55 +63,30 @@ const CHECK: &[Step] = &[
 ];
 
 /// What `test` does beyond `check`.
+///
+/// Answers do not depend on the profile: exact rows come from the binary of the tests. Only instructions are counted in
+/// release, of the simulator alone. Times are measured by hand, with `consort bench` of a release build.
 const TEST: &[Step] = &[
     // Not among the tools: whoever only checks need not have them.
     look("slurm", tools::set_up_slurm),
     look("containers", tools::set_up_containers),
     look("browser", tools::set_up_browser),
-    loud("test", Needs::Nothing, &["test", "--workspace", "--no-fail-fast"]),
-    loud("scenarios", Needs::Nothing, &["run", "--release", "-p", "consort", "--", "scenario", "scenarios"]),
+    Step {
+        name: "test",
+        needs: Needs::Nothing,
+        work: Work::Loud(&["test", "--workspace", "--no-fail-fast"]),
+    },
+    consort("scenarios", Needs::Nothing, &["scenario", "scenarios"]),
     VALGRIND,
     look("counts", counts::look),
-    // Shown, not judged: how fast a daemon is depends on who else uses the machine.
-    loud(
-        "scale figures",
-        Needs::Nothing,
-        &["run", "--release", "-p", "consort", "--", "bench", "plan-scale"],
-    ),
-    loud("live figures", Needs::Nothing, &["run", "--release", "-p", "consort", "--", "bench", "live"]),
-    loud(
+    consort(
         "bench jct-philly",
         BENCH_DATA,
-        &[
-            "run",
-            "--release",
-            "-p",
-            "consort",
-            "--",
-            "bench",
-            "jct-philly",
-            "--case",
-            "half",
-            "--case",
-            "full",
-            "--check",
-        ],
+        &["bench", "jct-philly", "--case", "half", "--case", "full", "--check"],
     ),
-    loud(
-        "bench jct-itp",
-        BENCH_DATA,
-        &["run", "--release", "-p", "consort", "--", "bench", "jct-itp", "--check"],
-    ),
-    loud(
-        "bench tiresias",
-        BENCH_DATA,
-        &["run", "--release", "-p", "consort", "--", "bench", "tiresias", "--check"],
-    ),
-    loud(
-        "bench frag-openb",
-        BENCH_DATA,
-        &["run", "--release", "-p", "consort", "--", "bench", "frag-openb", "--case", "default", "--check"],
-    ),
+    consort("bench jct-itp", BENCH_DATA, &["bench", "jct-itp", "--check"]),
+    consort("bench tiresias", BENCH_DATA, &["bench", "tiresias", "--check"]),
+    consort("bench frag-openb", BENCH_DATA, &["bench", "frag-openb", "--case", "default", "--check"]),
 ];
 
 /// The steps of `cargo xtask check`.
@@ -135,8 +112,8 @@ const fn quiet(name: &'static str, arguments: &'static [&'static str]) -> Step {
     Step { name, needs: Needs::Nothing, work: Work::Quiet(arguments) }
 }
 
-const fn loud(name: &'static str, needs: Needs, arguments: &'static [&'static str]) -> Step {
-    Step { name, needs, work: Work::Loud(arguments) }
+const fn consort(name: &'static str, needs: Needs, arguments: &'static [&'static str]) -> Step {
+    Step { name, needs, work: Work::Consort(arguments) }
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
+use tracing::level_filters::LevelFilter;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -141,15 +142,19 @@ fn no_home() -> Failure {
 }
 
 fn log_to_stderr() {
-    use tracing_subscriber::EnvFilter;
+    use tracing_subscriber::layer::SubscriberExt as _;
+    use tracing_subscriber::util::SubscriberInitExt as _;
+    use tracing_subscriber::{filter::Targets, fmt};
     let is_terminal = std::io::stderr().is_terminal();
-    let level = if is_terminal { "warn" } else { "info" };
-    let filter = EnvFilter::try_from_env("CONSORT_LOG").unwrap_or_else(|_| EnvFilter::new(level));
-    let built = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    // Somebody else may have set one up already; then it is theirs.
+    let wanted = std::env::var("CONSORT_LOG").ok().and_then(|text| text.parse::<Targets>().ok());
+    let level = if is_terminal { LevelFilter::WARN } else { LevelFilter::INFO };
+    let log =
+        tracing_subscriber::registry().with(wanted.unwrap_or_else(|| Targets::new().with_default(level)));
+    let lines = fmt::layer().with_writer(std::io::stderr);
+    // Another subscriber may be set already by the program that uses this library; then it stays.
     let _ = match is_terminal {
-        true => built.with_target(false).try_init(),
-        false => built.json().try_init(),
+        true => log.with(lines.with_target(false)).try_init(),
+        false => log.with(lines.json()).try_init(),
     };
 }
 

@@ -6,7 +6,8 @@
 
 use std::hash::Hasher;
 
-/// Word-wise multiply and rotate, with a strong finish. Cheap enough to fold every event as it is applied.
+/// Word-wise multiply and rotate, with a strong finish. Cheap enough to fold every event as it is applied: what is hashed most
+/// is marked `inline`, since releases are built without link-time optimization.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Digest(u64);
 
@@ -32,34 +33,46 @@ impl Hasher for Digest {
         x ^ (x >> 31)
     }
     fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
+        let (words, rest) = bytes.as_chunks();
+        for word in words {
+            self.write_u64(u64::from_le_bytes(*word));
+        }
+        if !rest.is_empty() {
             let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
+            word[..rest.len()].copy_from_slice(rest);
             self.write_u64(u64::from_le_bytes(word));
         }
         self.write_u64(bytes.len() as u64);
     }
+    #[inline]
     fn write_u64(&mut self, word: u64) {
         self.0 = (self.0.rotate_left(23) ^ word).wrapping_mul(0xd6e8_feb8_6659_fd93);
     }
+    #[inline]
     fn write_u8(&mut self, word: u8) {
         self.write_u64(word.into());
     }
+    #[inline]
     fn write_u16(&mut self, word: u16) {
         self.write_u64(word.into());
     }
+    #[inline]
     fn write_u32(&mut self, word: u32) {
         self.write_u64(word.into());
     }
+    #[inline]
     fn write_usize(&mut self, word: usize) {
         self.write_u64(word as u64);
     }
+    #[inline]
     fn write_i32(&mut self, word: i32) {
         self.write_u64(word as u64);
     }
+    #[inline]
     fn write_i64(&mut self, word: i64) {
         self.write_u64(word as u64);
     }
+    #[inline]
     fn write_isize(&mut self, word: isize) {
         self.write_u64(word as u64);
     }
