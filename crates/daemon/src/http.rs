@@ -157,9 +157,9 @@ impl Desk {
     }
 
     /// Puts several inputs to the loop, to be planned for once, and waits until they are on disk.
-    pub async fn put_all(&self, inputs: Vec<Input>) -> Result<Vec<mail::Answer>, Trouble> {
+    pub async fn put_all(&self, actor: Actor, inputs: Vec<Input>) -> Result<Vec<mail::Answer>, Trouble> {
         let (answer, receiver) = oneshot::channel();
-        self.mailbox.send(Letter::Inputs { inputs, answer }).map_err(|_| Trouble::busy())?;
+        self.mailbox.send(Letter::Inputs { inputs, actor, answer }).map_err(|_| Trouble::busy())?;
         receiver.await.map_err(|_| if self.meters.is_full() { Trouble::full() } else { Trouble::busy() })
     }
 

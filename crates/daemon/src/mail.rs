@@ -40,6 +40,8 @@ pub enum Letter {
     Inputs {
         /// What is asked. No submissions.
         inputs: Vec<Input>,
+        /// Who asks.
+        actor: Actor,
         /// Where the answers go, in the same order.
         answer: oneshot::Sender<Vec<Answer>>,
     },

@@ -172,9 +172,11 @@ impl<W: World> Run<W> {
                     answers.push((answer, self.input(now, input, work, &mut scribe)));
                     scribe.client = None;
                 }
-                Letter::Inputs { inputs, answer } => {
+                Letter::Inputs { inputs, actor, answer } => {
+                    scribe.client = Some(actor);
                     let each = |input| self.input(now, input, None, &mut scribe);
                     lists.push((answer, inputs.into_iter().map(each).collect()));
+                    scribe.client = None;
                 }
                 Letter::Wait { job, answer } => waits.push((job, answer)),
                 Letter::Turn(answer) => turns.push(answer),

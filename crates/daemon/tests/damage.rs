@@ -1,7 +1,7 @@
 //! Single bits flipped anywhere in the files of a journal, and each file cut or gone: opening it either refuses or
 //! gives back the whole state. A shorter journal that opens would run jobs a second time.
 
-use consort_daemon::journal::{Batch, Journal, Submission, snapshot};
+use consort_daemon::journal::{Batch, Journal, Shelf, Submission, snapshot};
 use consort_sched::{Scheduler, stock};
 use consort_types::*;
 use std::collections::BTreeMap;
@@ -18,6 +18,8 @@ struct Left {
     files: BTreeMap<&'static str, Vec<u8>>,
     events: u64,
     state_hash: u64,
+    /// How each job ended, of those that did, as JSON.
+    ended: Vec<Option<String>>,
 }
 
 /// A folder in memory where there is such a place: nobody has to wait for a disk two thousand times.
@@ -98,14 +100,26 @@ fn left_by_kill() -> Left {
     snapshot::write(folder.path(), &scheduler.save()).expect("there is room");
     live(&mut journal, &mut scheduler, 60);
     let read = |name: &'static str| (name, fs::read(folder.path().join(name)).expect("it is there"));
+    let shelf = journal.shelf().expect("it opens");
+    let ended = jobs(&scheduler).map(|job| told(&shelf, job).expect("it is whole")).collect();
     let left = Left {
         files: FILES.map(read).into(),
+        ended,
         events: scheduler.view().seen(),
         state_hash: scheduler.state_hash(),
     };
     assert!(left.events > 300, "{} events", left.events);
     assert!(left.files["journal.db"].len() > 20_000 && left.files["journal.db-wal"].len() > 100_000);
     left
+}
+
+fn jobs(scheduler: &Scheduler) -> impl Iterator<Item = JobId> + use<> {
+    (1..scheduler.view().next_job().0).map(JobId)
+}
+
+fn told(shelf: &Shelf, job: JobId) -> Result<Option<String>, consort_daemon::Fault> {
+    let record = shelf.ended(job)?;
+    Ok(record.map(|record| serde_json::to_string(&record).expect("plain data")))
 }
 
 impl Left {
@@ -120,9 +134,18 @@ impl Left {
             }
         }
         match open(folder.path()) {
-            Ok((_, scheduler)) => {
+            Ok((journal, scheduler)) => {
                 let found = (scheduler.view().seen(), scheduler.state_hash());
                 assert_eq!(found, (self.events, self.state_hash), "{what} of {name} is a silent loss");
+                let shelf = journal.shelf().expect("it opens");
+                for (job, ended) in jobs(&scheduler).zip(&self.ended) {
+                    if let Ok((spec, found)) = Works::find(&shelf, job) {
+                        assert_eq!((spec.name.as_str(), found.as_ref()), ("j", &work()), "{what} of {name}");
+                    }
+                    if let Ok(found) = told(&shelf, job) {
+                        assert_eq!(&found, ended, "{what} of {name} is another ending of job {job}");
+                    }
+                }
                 true
             }
             Err(fault) => {

@@ -294,6 +294,43 @@ fn a_rotten_event_is_put_aside_with_all_behind_it() {
 }
 
 #[test]
+fn a_damaged_command_is_not_run_and_not_backed_up() {
+    let house = House::with(3).again(|folder| {
+        let file = Connection::open(folder.join("journal.db")).expect("it opens");
+        let other =
+            "UPDATE work SET body = CAST(replace(CAST(body AS TEXT), 'true', 'trud') AS BLOB) WHERE job = 2";
+        assert_eq!(file.execute(other, []).expect("it is there"), 1);
+    });
+    let shelf = house.journal.shelf().expect("it opens");
+    assert!(Works::find(&shelf, JobId(1)).is_ok());
+    let fault = Works::find(&shelf, JobId(2)).expect_err("it is damaged");
+    assert!(fault.contains("what job 2 runs is damaged"), "{fault}");
+    let copy = house.folder.path().join("copy");
+    let fault =
+        journal::backup::backup(house.folder.path(), &copy, &mut |_, _| {}).expect_err("it is damaged");
+    assert!(fault.to_string().contains("what job 2 runs is damaged"), "{fault}");
+    assert!(!copy.exists());
+}
+
+#[test]
+fn tables_of_the_first_version_get_checksums_from_then_on() {
+    let house = House::with(2).again(|folder| {
+        let file = Connection::open(folder.join("journal.db")).expect("it opens");
+        let older = "ALTER TABLE work DROP COLUMN checksum; ALTER TABLE history DROP COLUMN checksum;
+            PRAGMA user_version = 1; PRAGMA wal_checkpoint(TRUNCATE)";
+        file.execute_batch(older).expect("they are there");
+    });
+    let mut house = house;
+    house.submit();
+    let shelf = house.journal.shelf().expect("it opens");
+    assert!((1..=3).all(|job| Works::find(&shelf, JobId(job)).is_ok()));
+    let file = Connection::open(house.folder.path().join("journal.db")).expect("it opens");
+    let count: i64 =
+        file.query_row("SELECT count(checksum) FROM work", [], |row| row.get(0)).expect("a number");
+    assert_eq!(count, 1);
+}
+
+#[test]
 fn a_missing_event_ends_the_journal_before_it() {
     let house = House::with(10).damaged(|folder| {
         let file = Connection::open(folder.join("journal.db")).expect("it opens");
@@ -382,7 +419,7 @@ fn a_folder_of_a_newer_version_is_refused_and_untouched() {
     drop(file);
     let before = fs::read(&path).expect("it is there");
     let fault = open(folder.path(), true).err().expect("it is refused").to_string();
-    assert!(fault.contains("is of format 99, and this program knows 1"), "{fault}");
+    assert!(fault.contains("is of format 99, and this program knows 2"), "{fault}");
     assert_eq!(fs::read(&path).expect("it is there"), before);
 }
 

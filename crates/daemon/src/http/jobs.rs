@@ -286,7 +286,12 @@ pub(super) async fn resume(
 }
 
 /// Does the same to many jobs in one batch, so that no job of the list starts because another one of it ended.
-async fn act_on_all(desk: Arc<Desk>, body: &Bytes, input: fn(JobId) -> Input) -> Answer<Json<Vec<Acted>>> {
+async fn act_on_all(
+    desk: Arc<Desk>,
+    actor: Actor,
+    body: &Bytes,
+    input: fn(JobId) -> Input,
+) -> Answer<Json<Vec<Acted>>> {
     let ids: Vec<JobId> = parsed::<JobList>(body)?.jobs.into_iter().map(JobId).collect();
     if ids.len() > MOST_AT_ONCE {
         let count = ids.len();
@@ -294,7 +299,7 @@ async fn act_on_all(desk: Arc<Desk>, body: &Bytes, input: fn(JobId) -> Input) ->
             "`jobs` has {count} ids; send at most {MOST_AT_ONCE} per request"
         )));
     }
-    let answers = desk.put_all(ids.iter().map(|&id| input(id)).collect()).await?;
+    let answers = desk.put_all(actor, ids.iter().map(|&id| input(id)).collect()).await?;
     let mut acted = Vec::with_capacity(ids.len());
     for ((id, answer), row) in ids.iter().zip(answers).zip(rows_of(&desk, ids.clone()).await?) {
         let done = answer.map_err(Trouble::refused).and_then(|_| row.ok_or_else(|| never_there(*id)));
@@ -308,20 +313,26 @@ async fn act_on_all(desk: Arc<Desk>, body: &Bytes, input: fn(JobId) -> Input) ->
 
 pub(super) async fn cancel_all(
     State(desk): State<Arc<Desk>>,
+    Sender(actor): Sender,
     Whole(body): Whole,
 ) -> Answer<Json<Vec<Acted>>> {
-    act_on_all(desk, &body, Input::Cancel).await
+    act_on_all(desk, actor, &body, Input::Cancel).await
 }
 
-pub(super) async fn pause_all(State(desk): State<Arc<Desk>>, Whole(body): Whole) -> Answer<Json<Vec<Acted>>> {
-    act_on_all(desk, &body, Input::Pause).await
+pub(super) async fn pause_all(
+    State(desk): State<Arc<Desk>>,
+    Sender(actor): Sender,
+    Whole(body): Whole,
+) -> Answer<Json<Vec<Acted>>> {
+    act_on_all(desk, actor, &body, Input::Pause).await
 }
 
 pub(super) async fn resume_all(
     State(desk): State<Arc<Desk>>,
+    Sender(actor): Sender,
     Whole(body): Whole,
 ) -> Answer<Json<Vec<Acted>>> {
-    act_on_all(desk, &body, Input::Resume).await
+    act_on_all(desk, actor, &body, Input::Resume).await
 }
 
 #[derive(Debug, Deserialize)]

@@ -1,8 +1,8 @@
 //! A consistent copy of a journal that may be in use, in one file; and the way back into an empty data directory.
 //!
 //! Promises: a backup holds every event that was acknowledged before it began, and each of them was read and compared
-//! with its checksum. A restored directory opens like any other, and starts nothing by itself: what had not ended at
-//! the last event of the backup may have ended since, so it is paused.
+//! with its checksum, as was what every job runs and how it ended. A restored directory opens like any other, and starts
+//! nothing by itself: what had not ended at the last event of the backup may have ended since, so it is paused.
 //! Never: blocks the daemon; the copy is one read transaction of a second connection.
 
 use super::acknowledged::{self, Acknowledged, Found};
@@ -100,6 +100,7 @@ fn write(folder: &Path, partial: &Path, acknowledged: u64, seen: &mut Seen<'_>) 
             format!("it ends with event {position}, but events up to {acknowledged} were acknowledged");
         return Err(not_whole(folder, what));
     }
+    tables::Shelf::open(partial)?.check_jobs().map_err(|fault| not_whole(folder, fault.to_string()))?;
     copy.execute_batch(TABLES)?;
     copy.execute("INSERT INTO backup VALUES (?1)", [position as i64])?;
     for name in BESIDE {

@@ -1,7 +1,7 @@
 //! The SQLite file: what is in it, and how it is asked.
 //!
 //! Write-ahead log, and every commit waits for the disk. Readers have connections of their own and never hold up the
-//! loop. Each event carries a checksum, because a disk may lie about what it kept.
+//! loop. Events, what jobs run and jobs that ended carry a checksum each, because a disk may lie about what it kept.
 
 use super::bytes::{self, Unreadable as Bytes};
 use super::{Batch, NotCommitted, extent, history};
@@ -18,21 +18,31 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// The version of the tables.
-const FORMAT: i64 = 1;
+/// The version of the tables. In version 1 only events had checksums.
+const FORMAT: i64 = 2;
 
 const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS event(position INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, body BLOB NOT NULL);
     CREATE TABLE IF NOT EXISTS work(
-        job INTEGER PRIMARY KEY, position INTEGER NOT NULL, environment INTEGER NOT NULL, body BLOB NOT NULL);
+        job INTEGER PRIMARY KEY, position INTEGER NOT NULL, environment INTEGER NOT NULL, body BLOB NOT NULL,
+        checksum INTEGER);
     CREATE INDEX IF NOT EXISTS work_by_position ON work(position);
     CREATE TABLE IF NOT EXISTS environment(digest INTEGER PRIMARY KEY, body BLOB NOT NULL);
     CREATE TABLE IF NOT EXISTS history(
         job INTEGER PRIMARY KEY, name TEXT NOT NULL, tenant TEXT NOT NULL, queue TEXT NOT NULL, state TEXT NOT NULL,
-        ended INTEGER NOT NULL, body BLOB NOT NULL);
+        ended INTEGER NOT NULL, body BLOB NOT NULL, checksum INTEGER);
     CREATE TABLE IF NOT EXISTS lost(
         job INTEGER NOT NULL, allocation TEXT NOT NULL, position INTEGER NOT NULL, bytes INTEGER NOT NULL,
         since INTEGER NOT NULL, PRIMARY KEY(job, allocation)) WITHOUT ROWID;
+";
+
+/// From version 1 to 2. What was written without a checksum stays without one.
+const CHECKSUMS: &str = "
+    BEGIN;
+    ALTER TABLE work ADD COLUMN checksum INTEGER;
+    ALTER TABLE history ADD COLUMN checksum INTEGER;
+    PRAGMA user_version = 2;
+    COMMIT;
 ";
 
 /// Why the file cannot be used.
@@ -102,7 +112,7 @@ pub(super) fn look(path: &Path) -> Result<Option<Connection>, Unreadable> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
-    let format: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    let format = format(&connection)?;
     if format > FORMAT {
         return Err(Unreadable::Newer(format));
     }
@@ -137,9 +147,16 @@ pub(super) fn prepare(connection: &Connection) -> Result<(), Unreadable> {
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "wal_autocheckpoint", 4000)?;
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
+    if format(connection)? == 1 {
+        connection.execute_batch(CHECKSUMS)?;
+    }
     connection.execute_batch(TABLES)?;
     connection.pragma_update(None, "user_version", FORMAT)?;
     Ok(())
+}
+
+fn format(connection: &Connection) -> Result<i64, rusqlite::Error> {
+    connection.query_row("PRAGMA user_version", [], |row| row.get(0))
 }
 
 /// Moves everything from the write-ahead log into the file and empties the log.
@@ -271,7 +288,7 @@ pub(super) fn commit(connection: &mut Connection, last: u64, batch: &Batch) -> R
                         .execute(params![job, allocation.to_string(), position as i64, bytes, since.0])?;
                 }
             }
-            let mut insert = transaction.prepare_cached("INSERT INTO work VALUES (?1, ?2, ?3, ?4)")?;
+            let mut insert = transaction.prepare_cached("INSERT INTO work VALUES (?1, ?2, ?3, ?4, ?5)")?;
             let mut around =
                 transaction.prepare_cached("INSERT OR IGNORE INTO environment VALUES (?1, ?2)")?;
             for (job, submission) in &batch.works {
@@ -280,7 +297,9 @@ pub(super) fn commit(connection: &mut Connection, last: u64, batch: &Batch) -> R
                     around.execute(params![digest, json(&submission.work.inherited)])?;
                 }
                 let work = Work { inherited: vec![], ..submission.work.clone() };
-                insert.execute(params![job.0 as i64, submission.position as i64, digest, json(&work)])?;
+                let (position, body) = (submission.position as i64, json(&work));
+                let checksum = work_checksum(position, digest, &body);
+                insert.execute(params![job.0 as i64, position, digest, body, checksum])?;
             }
             for ended in &batch.ended {
                 keep(&transaction, &history::Record::of(ended))?;
@@ -294,9 +313,9 @@ pub(super) fn commit(connection: &mut Connection, last: u64, batch: &Batch) -> R
 
 /// Puts one job that has ended into the history.
 pub(super) fn keep(connection: &Connection, record: &history::Record) -> Result<(), rusqlite::Error> {
-    let spec = &record.spec;
+    let (spec, body) = (&record.spec, json(record));
     connection
-        .prepare_cached("INSERT OR REPLACE INTO history VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?
+        .prepare_cached("INSERT OR REPLACE INTO history VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")?
         .execute(params![
             record.job.0 as i64,
             spec.name,
@@ -304,9 +323,26 @@ pub(super) fn keep(connection: &Connection, record: &history::Record) -> Result<
             spec.queue,
             record.state().word(),
             record.ended.0,
-            json(record)
+            body,
+            crc32fast::hash(&body)
         ])?;
     Ok(())
+}
+
+/// Of what a job runs, and of where the rest of it is.
+fn work_checksum(position: i64, environment: i64, body: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    for part in [&position.to_le_bytes(), &environment.to_le_bytes(), body] {
+        hasher.update(part);
+    }
+    hasher.finalize()
+}
+
+fn damaged(what: &str) -> Fault {
+    Fault::new(
+        format!("{what} is damaged in the journal: it has a wrong checksum"),
+        "check the disk it is on",
+    )
 }
 
 fn no_environment() -> i64 {
@@ -322,11 +358,24 @@ fn parsed<T: serde::de::DeserializeOwned>(what: &str, bytes: &[u8]) -> Result<T,
         .map_err(|error| Fault::new(format!("{what} cannot be read: {error}"), "check the disk it is on"))
 }
 
+/// A row of the history.
+fn record(job: JobId, body: &[u8], checksum: Option<i64>) -> Result<history::Record, Fault> {
+    let what = format!("the history of job {job}");
+    match checksum.is_none_or(|kept| kept == i64::from(crc32fast::hash(body))) {
+        true => parsed(&what, body),
+        false => Err(damaged(&what)),
+    }
+}
+
 /// What was submitted: what it runs on, and what it runs.
 pub type Submitted = (Arc<JobSpec>, Arc<Work>);
 
 /// A reader's view of the file.
-pub struct Shelf(Mutex<Connection>);
+pub struct Shelf {
+    connection: Mutex<Connection>,
+    /// The column of checksums, which version 1 did not have.
+    checksum: &'static str,
+}
 
 impl Shelf {
     /// Opens it for reading only.
@@ -336,15 +385,18 @@ impl Shelf {
         }
         let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         connection.busy_timeout(std::time::Duration::from_secs(5))?;
-        let format: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        let format = format(&connection)?;
         if format > FORMAT {
             return Err(Unreadable::Newer(format).into_fault(path));
         }
-        Ok(Shelf(Mutex::new(connection)))
+        Ok(Shelf {
+            connection: Mutex::new(connection),
+            checksum: if format < 2 { "NULL" } else { "checksum" },
+        })
     }
 
     fn hold(&self) -> MutexGuard<'_, Connection> {
-        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.connection.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// Writes all of it, as it is at this moment, into an empty file.
@@ -386,23 +438,34 @@ impl Shelf {
     /// What a job runs, living or ended.
     pub fn work(&self, job: JobId) -> Result<Option<Submitted>, Fault> {
         let held = self.hold();
+        let question =
+            format!("SELECT position, environment, body, {} FROM work WHERE job = ?1", self.checksum);
         let found = held
-            .prepare_cached("SELECT position, environment, body FROM work WHERE job = ?1")?
+            .prepare_cached(&question)?
             .query_row([job.0 as i64], |row| {
-                Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, Vec<u8>>(2)?))
+                Ok((row.get(0)?, row.get(1)?, row.get::<_, Vec<u8>>(2)?, row.get::<_, Option<i64>>(3)?))
             })
             .optional()?;
-        let Some((position, environment, body)) = found else { return Ok(None) };
+        let Some((position, environment, body, checksum)) = found else { return Ok(None) };
+        if checksum.is_some_and(|kept| kept != i64::from(work_checksum(position, environment, &body))) {
+            return Err(damaged(&format!("what job {job} runs")));
+        }
         let mut work: Work = parsed(&format!("what job {job} runs"), &body)?;
         if environment != no_environment() {
             let body: Vec<u8> = held
                 .prepare_cached("SELECT body FROM environment WHERE digest = ?1")?
                 .query_row([environment], |row| row.get(0))?;
             work.inherited = parsed(&format!("the environment of job {job}"), &body)?;
+            if Digest::of(&work.inherited) as i64 != environment {
+                return Err(damaged(&format!("the environment of job {job}")));
+            }
         }
-        let body: Vec<u8> = held
-            .prepare_cached("SELECT body FROM event WHERE position = ?1")?
-            .query_row([position], |row| row.get(0))?;
+        let (body, checksum): (Vec<u8>, i64) = held
+            .prepare_cached("SELECT body, checksum FROM event WHERE position = ?1")?
+            .query_row([position], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        if checksum != i64::from(crc32fast::hash(&body)) {
+            return Err(damaged(&format!("the submission of job {job}")));
+        }
         match bytes::read(&body) {
             Ok(Event { fact: Fact::Accepted(Input::Submit(spec)), .. }) => Ok(Some((spec, Arc::new(work)))),
             _ => Err(Fault::new(
@@ -433,6 +496,22 @@ impl Shelf {
         Ok(specs)
     }
 
+    /// Reads what every job runs and how every job ended, and says what is damaged first.
+    pub(super) fn check_jobs(&self) -> Result<(), Fault> {
+        let jobs = |table| -> Result<Vec<i64>, rusqlite::Error> {
+            let held = self.hold();
+            let mut statement = held.prepare(&format!("SELECT job FROM {table} ORDER BY job"))?;
+            statement.query_map([], |row| row.get(0))?.collect()
+        };
+        for job in jobs("work")? {
+            self.work(JobId(job as u64))?;
+        }
+        for job in jobs("history")? {
+            self.ended(JobId(job as u64))?;
+        }
+        Ok(())
+    }
+
     /// How much output of a job was lost, and from when on.
     pub fn lost(&self, job: JobId) -> Result<Option<(u64, Time)>, Fault> {
         let held = self.hold();
@@ -446,20 +525,23 @@ impl Shelf {
     /// One job that has ended.
     pub fn ended(&self, job: JobId) -> Result<Option<history::Record>, Fault> {
         let held = self.hold();
-        let found: Option<Vec<u8>> = held
-            .prepare_cached("SELECT body FROM history WHERE job = ?1")?
-            .query_row([job.0 as i64], |row| row.get(0))
+        let question = format!("SELECT body, {} FROM history WHERE job = ?1", self.checksum);
+        let found = held
+            .prepare_cached(&question)?
+            .query_row([job.0 as i64], |row| Ok((row.get::<_, Vec<u8>>(0)?, row.get(1)?)))
             .optional()?;
-        found.map(|body| parsed(&format!("the history of job {job}"), &body)).transpose()
+        found.map(|(body, checksum)| record(job, &body, checksum)).transpose()
     }
 
-    /// Jobs that have ended, the latest first, as far as they pass the filter.
+    /// Jobs that have ended, the latest first, as far as they pass the filter. A damaged row is left out and logged: it must
+    /// not hide the others.
     pub fn history(&self, filter: &history::Filter, limit: usize) -> Result<Vec<history::Record>, Fault> {
         let held = self.hold();
-        let mut statement = held.prepare_cached(
-            "SELECT body FROM history WHERE job < ?1 AND (?2 = '' OR instr(?2, ',' || state || ',') > 0) AND (?3 IS NULL OR tenant = ?3)
+        let mut statement = held.prepare_cached(&format!(
+            "SELECT job, body, {} FROM history WHERE job < ?1 AND (?2 = '' OR instr(?2, ',' || state || ',') > 0) AND (?3 IS NULL OR tenant = ?3)
              AND (?4 IS NULL OR queue = ?4) AND (?5 IS NULL OR name = ?5) ORDER BY job DESC LIMIT ?6",
-        )?;
+            self.checksum
+        ))?;
         let before = filter.before.map_or(i64::MAX, |job| job.0 as i64);
         let states = match filter.states.is_empty() {
             true => String::new(),
@@ -475,7 +557,11 @@ impl Shelf {
         ])?;
         let mut records = vec![];
         while let Some(row) = rows.next()? {
-            records.push(parsed("the history of a job", row.get_ref(0)?.as_blob().unwrap_or_default())?);
+            let job = JobId(row.get::<_, i64>(0)? as u64);
+            match record(job, row.get_ref(1)?.as_blob().unwrap_or_default(), row.get(2)?) {
+                Ok(record) => records.push(record),
+                Err(fault) => tracing::warn!(%fault, "left out of a list"),
+            }
         }
         Ok(records)
     }
