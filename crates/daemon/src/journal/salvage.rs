@@ -48,9 +48,9 @@ fn carry_over(path: &Path, aside: &Path) -> Result<String, Fault> {
     {
         old.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
         events = carry_events(&old, &new)?;
-        works = carry(&old, &new, "work", 4, Some(events))?;
-        carry(&old, &new, "environment", 2, None)?;
-        carry(&old, &new, "lost", 5, Some(events))?;
+        works = carry(&old, &new, "work", Some(events))?;
+        carry(&old, &new, "environment", None)?;
+        carry(&old, &new, "lost", Some(events))?;
     }
     tell_endings_again(&new)?;
     new.pragma_update(None, "journal_mode", "delete")?; // one file, whole
@@ -145,20 +145,17 @@ fn carry_events(old: &Connection, new: &Connection) -> Result<u64, Fault> {
 }
 
 /// Copies the rows of a table as far as they can be read.
-fn carry(
-    old: &Connection,
-    new: &Connection,
-    table: &str,
-    width: usize,
-    upto: Option<u64>,
-) -> Result<u64, Fault> {
+fn carry(old: &Connection, new: &Connection, table: &str, upto: Option<u64>) -> Result<u64, Fault> {
     let transaction = new.unchecked_transaction()?;
     let mut copied = 0;
     {
-        let holes = vec!["?"; width].join(", ");
-        let mut insert = transaction.prepare(&format!("INSERT OR IGNORE INTO {table} VALUES ({holes})"))?;
         let behind = upto.map_or(String::new(), |upto| format!(" WHERE position <= {upto}"));
         let Ok(mut statement) = old.prepare(&format!("SELECT * FROM {table}{behind}")) else { return Ok(0) };
+        // An older version of the tables has fewer columns.
+        let width = statement.column_count();
+        let (columns, holes) = (statement.column_names().join(", "), vec!["?"; width].join(", "));
+        let mut insert =
+            transaction.prepare(&format!("INSERT OR IGNORE INTO {table} ({columns}) VALUES ({holes})"))?;
         let Ok(mut rows) = statement.query([]) else { return Ok(0) };
         while let Ok(Some(row)) = rows.next() {
             let values: Result<Vec<rusqlite::types::Value>, _> =
