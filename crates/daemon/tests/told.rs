@@ -77,6 +77,37 @@ fn tasks_of_a_bag_are_counted() {
         told.story[0].text,
         "task 1, attempt 1 failed with status 1; attempt 2 starts after a back-off of 10s"
     );
+    let parts: Vec<(&str, &str)> =
+        told.asks.iter().map(|ask| (ask.part.as_str(), ask.reason.as_str())).take(3).collect();
+    assert_eq!(
+        parts,
+        [
+            ("task 1", "retries in 10s: the last attempt failed with status 1"),
+            ("task 2", "runs on 1 device"),
+            ("task 3", "runs on 1 device"),
+        ],
+        "those that have ended are counted above"
+    );
+}
+
+#[test]
+fn a_task_that_waits_is_not_told_the_reason_of_another() {
+    let (mut scheduler, mut directory) = house();
+    let mut bag = JobSpec::gang("sweep", 1, Shape::any());
+    bag.stages[0].form = Form::Bag { tasks: 4 };
+    let job = submit(&mut scheduler, &mut directory, bag);
+    plan(&mut scheduler);
+    let shown = rows::detail(&scheduler.reading(), Time::ZERO, &|_| None, job).expect("it lives");
+    let reasons: Vec<&str> = shown.asks.iter().map(|ask| ask.reason.as_str()).collect();
+    let waits = "needs 1 device, 0 free, 2 held by job 1 (sweep)";
+    assert_eq!(reasons, ["", "", waits, waits]);
+    for task in [0, 1] {
+        let allocation = AllocationId { ask: AskId { job, stage: 0, task }, attempt: 1 };
+        say(&mut scheduler, Input::over(allocation, Outcome::Succeeded));
+    }
+    let shown = rows::detail(&scheduler.reading(), Time::ZERO, &|_| None, job).expect("it lives");
+    assert_eq!((shown.job.state, shown.parts), (consort_api::shapes::State::Waiting, 4));
+    assert_eq!(shown.job.reason, "starts with the next plan");
 }
 
 #[test]

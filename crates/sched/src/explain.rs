@@ -83,6 +83,12 @@ impl<'a> Reading<'a> {
         Some(Explanation { job: id, asks })
     }
 
+    /// Why one ask of a living job is where it is.
+    pub fn why(&self, now: Time, id: AskId) -> Option<Reason> {
+        let job = self.state.jobs.get(id.job)?;
+        job.ask(id).map(|_| self.reason(now.max(self.state.now), job, id))
+    }
+
     fn reason(&self, now: Time, job: &Job, id: AskId) -> Reason {
         let ask = job.ask(id).expect("one of the job's own");
         match &ask.state {

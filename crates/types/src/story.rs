@@ -138,8 +138,11 @@ impl Entry {
     /// How it goes on.
     fn next(&self) -> String {
         let again = |at: Time| {
-            let wait = rounded((at - self.at).max(Span::ZERO));
-            format!("; attempt {} starts after a back-off of {wait}", self.attempt + 1)
+            let how = match rounded((at - self.at).max(Span::ZERO)) {
+                Span::ZERO => "is pending without a back-off".into(),
+                wait => format!("starts after a back-off of {wait}"),
+            };
+            format!("; attempt {} {how}", self.attempt + 1)
         };
         match &self.what {
             Happened::Failed { again_at: Some(at), .. } | Happened::StartRefused { again_at: at, .. } => {
@@ -157,7 +160,7 @@ fn rounded(span: Span) -> Span {
 }
 
 /// Which part of its job an ask is; empty for a job that has only one.
-pub(crate) fn part(spec: &JobSpec, ask: AskId) -> String {
+pub fn part(spec: &JobSpec, ask: AskId) -> String {
     let Some(stage) = spec.stages.get(usize::from(ask.stage)) else { return String::new() };
     let task = match stage.form {
         Form::Gang => String::new(),

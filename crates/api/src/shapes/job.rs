@@ -142,6 +142,9 @@ pub struct JobDetail {
     pub retries: u32,
     /// Everything of it that is granted or refused as a whole: a gang, a task of a bag, a replica of a service.
     pub asks: Vec<Ask>,
+    /// How many parts there are; `asks` has the first thousand.
+    #[serde(default)]
+    pub parts: u64,
     /// Files that hold its output.
     pub logs: Vec<String>,
     /// What happened to it lately, the oldest first.
@@ -214,7 +217,8 @@ pub struct Explanation {
     pub state: State,
     /// The answer for a person, a sentence each.
     pub sentences: Vec<String>,
-    /// One entry for each group of asks in the same position.
+    /// One entry for each group of asks in the same position. Of stages whose tasks are counted in `sentences`, those that
+    /// have ended are left out.
     pub asks: Vec<AskReason>,
     /// What would let it start now, a sentence each; tried, not guessed.
     #[serde(default)]
@@ -229,6 +233,9 @@ pub struct Explanation {
 pub struct AskReason {
     /// Which, as `17`, `17.1` or `17.1[3]`.
     pub ask: String,
+    /// The same in words: `task 3 of stage fit`; empty for a job that has only one part.
+    #[serde(default)]
+    pub part: String,
     /// Why.
     pub reason: String,
 }

@@ -25,6 +25,9 @@ pub struct Args {
     server: Server,
 }
 
+/// Parts of a job that are listed; the rest is counted.
+const SHOWN: usize = 50;
+
 /// The command.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let explanation = args.server.client()?.explain(args.job)?;
@@ -44,12 +47,15 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     // One part is what the sentences were about.
     if explanation.asks.len() > 1 {
-        let reason = |ask: &consort_api::shapes::AskReason| (one_line(&ask.ask), one_line(&ask.reason));
-        let asks: Vec<(String, String)> = explanation.asks.iter().map(reason).collect();
+        let reason = |ask: &consort_api::shapes::AskReason| (one_line(&ask.part), one_line(&ask.reason));
+        let asks: Vec<(String, String)> = explanation.asks.iter().take(SHOWN).map(reason).collect();
         let pairs: Vec<(&str, String)> =
             asks.iter().map(|(ask, reason)| (ask.as_str(), reason.clone())).collect();
         text += "\n";
         text += &Table::pairs(["part", "reason"], screen.width, &pairs).show(&screen);
+        if let more @ 1.. = explanation.asks.len().saturating_sub(SHOWN) {
+            text += &screen.dim(&screen.prose(&format!("And {more} more; --json has them all.")));
+        }
     }
     if !explanation.remedies.is_empty() {
         text += "\n";

@@ -3,7 +3,7 @@
 use super::server::{Server, job_id};
 use super::wording;
 use crate::failure::{Failure, one_line};
-use crate::numbers::{decimal, duration};
+use crate::numbers::{counted, decimal, duration, thousands};
 use crate::screen::{Screen, print, print_json};
 use crate::table::Table;
 use consort_api::shapes::{Ask, JobDetail};
@@ -44,14 +44,19 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if !detail.asks.is_empty() {
         text += "\n";
         text += &asks(&detail.asks).show(&screen);
+        let (listed, all) = (detail.asks.len() as u64, detail.parts.max(detail.asks.len() as u64));
+        if let more @ 1.. = all.saturating_sub(SHOWN as u64) {
+            let them = if listed < all {
+                format!("the first {}", counted(listed, "part"))
+            } else {
+                "them all".into()
+            };
+            text += &screen.dim(&screen.prose(&format!("And {} more; --json has {them}.", thousands(more))));
+        }
     }
     if !detail.story.is_empty() {
         text += "\n";
         text += &wording::story(&detail.story, &screen);
-    }
-    if detail.asks.len() > SHOWN {
-        let rest = detail.asks.len() - SHOWN;
-        text += &screen.dim(&screen.prose(&format!("And {rest} more; --json has them all.")));
     }
     print(&text)
 }

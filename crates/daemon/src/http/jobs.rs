@@ -205,6 +205,7 @@ fn ended_detail(record: &Record) -> JobDetail {
         time_limit_s: spec.time_limit.map(Span::as_seconds),
         retries: spec.retries,
         asks: vec![],
+        parts: 0,
         logs: vec![],
         story: telling::story(&record.story, spec),
         output_lost: None,

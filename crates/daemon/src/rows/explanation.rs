@@ -23,27 +23,33 @@ pub fn explanation(reading: &Reading<'_>, now: Time, words: &Words<'_>, id: JobI
         (*ask, beside(meanwhile(reason, now, engine), last))
     };
     let told: Vec<(AskId, String)> = found.asks.iter().map(told).collect();
-    let ask = |(ask, reason): &(AskId, String)| AskReason { ask: ask.to_string(), reason: reason.clone() };
-    let asks: Vec<AskReason> = told.iter().map(ask).collect();
+    let part = |ask: AskId| story::part(job.spec(), ask);
     let mut sentences: Vec<String> = match job.ending() {
         Some(why) => vec![format!("Job {id} ({name}) is ending: {why}.")],
         None => vec![],
     };
     let counts = Counts::of_stages(reading, &job);
+    let is_counted = |ask: &AskId| counts.iter().any(|(stage, _)| *stage == ask.stage);
     let is_one = told.len() == 1 && counts.is_empty();
+    let is_over = |ask: &AskId| view.ask(*ask).is_some_and(|ask| ask.doing() == Doing::Done);
+    let asks = told.iter().filter(|(ask, _)| !(is_counted(ask) && is_over(ask)));
+    let asks = asks.map(|(ask, reason)| AskReason {
+        ask: ask.to_string(),
+        part: part(*ask),
+        reason: reason.clone(),
+    });
+    let asks: Vec<AskReason> = asks.collect();
     sentences.extend(counts.iter().map(|(stage, counts)| counts.sentence(&job, *stage)));
     // Tasks are counted; of those that wait, the first says why. Everything else is told one by one.
     let mut is_new = std::collections::BTreeSet::new();
     let waits = |ask: &AskId| view.ask(*ask).is_some_and(|ask| ask.doing() == Doing::Waiting);
-    let is_worth = |(ask, _): &&(AskId, String)| {
-        !counts.iter().any(|(stage, _)| *stage == ask.stage) || (waits(ask) && is_new.insert(ask.stage))
-    };
+    let is_worth = |(ask, _): &&(AskId, String)| !is_counted(ask) || (waits(ask) && is_new.insert(ask.stage));
     let worth: Vec<&(AskId, String)> = told.iter().filter(is_worth).collect();
     sentences.extend(worth.iter().take(TOLD).map(|(ask, reason)| {
-        let who = match counts.iter().any(|(stage, _)| *stage == ask.stage) {
-            true => format!("The first pending {}", one_of(&job, ask.stage)),
-            false if is_one => format!("Job {id} ({name})"),
-            false => format!("Part {ask}"),
+        let who = match part(*ask) {
+            _ if is_counted(ask) => format!("The first pending {}", one_of(&job, ask.stage)),
+            part if is_one || part.is_empty() => format!("Job {id} ({name})"),
+            part => format!("{}{}", part[..1].to_uppercase(), &part[1..]),
         };
         format!("{who} {reason}.")
     }));

@@ -78,10 +78,7 @@ impl Reasons {
                 false => reason.clone(),
             };
         }
-        let job = ask.id().job;
-        let found = reading.explain(now, job);
-        let found = found.and_then(|found| found.asks.into_iter().find(|(id, _)| id.stage == ask.id().stage));
-        let Some((_, reason)) = found else { return String::new() };
+        let Some(reason) = reading.why(now, ask.id()) else { return String::new() };
         let told = reason.told(now).to_string();
         if !is_held_up {
             // What stands first may be about to start; that does not hold for those behind it.
@@ -92,7 +89,7 @@ impl Reasons {
                     | Reason::HostCeiling { .. }
                     | Reason::Behind { .. }
             );
-            self.0.insert(group, (job, if shared { told.clone() } else { String::new() }));
+            self.0.insert(group, (ask.id().job, if shared { told.clone() } else { String::new() }));
         }
         told
     }
@@ -354,6 +351,7 @@ pub fn detail(reading: &Reading<'_>, now: Time, words: &Words<'_>, id: JobId) ->
         time_limit_s: spec.time_limit.map(Span::as_seconds),
         retries: spec.retries,
         asks,
+        parts: spec.stages.iter().map(|stage| u64::from(stage.form.asks())).sum(),
         logs: vec![],
         story: telling::story(job.story(), spec),
         output_lost: None,
