@@ -47,8 +47,11 @@ use consort_api::shapes::Workers;
 use consort_sched::Reading;
 use consort_types::{Actor, AllocationId, Input, Time, Work};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 
+/// How long a request waits for a full disk before its client is told.
+const PATIENCE: Duration = Duration::from_secs(3);
 /// The largest request, in bytes.
 pub const LARGEST: usize = 4 << 20;
 
@@ -149,18 +152,28 @@ impl Desk {
     ) -> Result<Accepted, Trouble> {
         let (answer, receiver) = oneshot::channel();
         self.mailbox.send(Letter::Input { input, work, actor, answer }).map_err(|_| Trouble::busy())?;
-        match receiver.await {
-            Ok(result) => result.map_err(Trouble::refused),
-            Err(_) if self.meters.is_full() => Err(Trouble::full()),
-            Err(_) => Err(Trouble::busy()),
-        }
+        self.answer(receiver).await?.map_err(Trouble::refused)
     }
 
     /// Puts several inputs to the loop, to be planned for once, and waits until they are on disk.
     pub async fn put_all(&self, actor: Actor, inputs: Vec<Input>) -> Result<Vec<mail::Answer>, Trouble> {
         let (answer, receiver) = oneshot::channel();
         self.mailbox.send(Letter::Inputs { inputs, actor, answer }).map_err(|_| Trouble::busy())?;
-        receiver.await.map_err(|_| if self.meters.is_full() { Trouble::full() } else { Trouble::busy() })
+        self.answer(receiver).await
+    }
+
+    /// What the loop answers. What lies in a batch for which the disk has no room is answered once there is room, which may
+    /// be never; the client is told before it gives up and takes the server for dead.
+    async fn answer<T>(&self, mut receiver: oneshot::Receiver<T>) -> Result<T, Trouble> {
+        loop {
+            match tokio::time::timeout(PATIENCE, &mut receiver).await {
+                Ok(Ok(answer)) => return Ok(answer),
+                Ok(Err(_)) if self.meters.is_full() => return Err(Trouble::full()),
+                Ok(Err(_)) => return Err(Trouble::busy()),
+                Err(_) if self.meters.is_full() => return Err(Trouble::kept()),
+                Err(_) => {}
+            }
+        }
     }
 
     /// Reads the journal where it does not hold up others.

@@ -160,14 +160,20 @@ fn a_full_disk_stops_the_accepting_and_loses_nothing() {
     assert!(status.notes.iter().any(|note| note.contains("is full")), "{:?}", status.notes);
     let (jobs, _) = client.jobs(&Default::default()).expect("it still answers");
     assert!(jobs.len() as u64 > accepted, "{} of {accepted}", jobs.len());
+    // Without any room at all, what cannot be refused any more is not left without an answer.
+    let inside = |name: &str| format!("/proc/{}/root{}/{name}", house.pid(), data.display());
+    let rest = fs::File::create(inside("rest")).expect("a name takes no room");
+    while (&rest).write_all(&[0; 4096]).is_ok() {}
+    let error = client.cancel(1).expect_err("it cannot be written").to_string();
+    assert!(error.contains("disk of the journal is full: the request is kept"), "{error}");
     // Somebody makes room, inside the daemon's own view of the disk.
-    let filler = format!("/proc/{}/root{}/filler", house.pid(), data.display());
-    fs::remove_file(&filler).expect("it is there");
+    fs::remove_file(inside("rest")).expect("it is there");
+    fs::remove_file(inside("filler")).expect("it is there");
     until("room to be found", || client.submit(&job).ok());
     accepted += 1;
-    let waiting = client.status().expect("it answers").waiting;
-    assert!(waiting >= accepted, "{waiting} of {accepted}");
-    let (jobs, _) = client.jobs(&Default::default()).expect("it answers");
+    until("the job to be cancelled", || client.job(1).ok().filter(|shown| shown.job.state.has_ended()));
+    let everything = consort_api::client::JobQuery { all: true, ..Default::default() };
+    let (jobs, _) = client.jobs(&everything).expect("it answers");
     assert!(jobs.len() as u64 > accepted);
 }
 

@@ -57,6 +57,13 @@ impl Trouble {
         Self::said(StatusCode::SERVICE_UNAVAILABLE, error)
     }
 
+    /// No room on the disk for what was accepted already.
+    pub fn kept() -> Self {
+        let error = "the disk of the journal is full: the request is kept in memory and carried out once there is room; \
+                     free some space";
+        Self::said(StatusCode::SERVICE_UNAVAILABLE, error)
+    }
+
     /// The outside broke.
     pub fn fault(fault: Fault) -> Self {
         Self::said(StatusCode::SERVICE_UNAVAILABLE, fault.to_string())
