@@ -158,6 +158,10 @@ mod tests {
         assert_eq!(kind_of(&scheduler, 1), "small");
         full(&mut scheduler, 1, 1);
         assert_eq!(kind_of(&scheduler, 1), "large", "without a retry to spare");
+        let job = scheduler.view().job(JobId(1)).expect("it lives");
+        let story: Vec<String> = job.story().entries().iter().map(|entry| entry.told(job.spec())).collect();
+        let failed = "attempt 1 ran out of device memory: 16 GiB were not enough; attempt 2 is pending without a back-off";
+        assert_eq!(story, [failed]);
         submit(&mut scheduler, "other", larger());
         assert_eq!(kind_of(&scheduler, 2), "small", "nothing was learned of it");
         submit(&mut scheduler, "train", larger());
