@@ -1,5 +1,6 @@
 //! How a command ends when it does not simply end: an exit code and one calm sentence.
 
+use consort_types::file::value::is_hidden;
 use std::fmt;
 use std::io::Write;
 use std::process::ExitCode;
@@ -70,7 +71,24 @@ pub fn note(line: &str) {
     let _ = writeln!(anstream::stderr(), "{}", one_line(line));
 }
 
-/// Text that came from outside must not be able to pretend to be further messages, or to talk to the terminal.
+/// Text that came from outside must not be able to pretend to be further messages, to talk to the terminal, or to change
+/// how what stands around it is shown.
 pub fn one_line(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+    let seen = |letter: char| match letter {
+        letter if letter.is_control() => Some(' '),
+        letter => Some(letter).filter(|&letter| !is_hidden(letter)),
+    };
+    text.chars().filter_map(seen).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_stays_one_line_and_is_shown_in_order() {
+        assert_eq!(one_line("a\nb\u{1b}[2Jc"), "a b [2Jc");
+        assert_eq!(one_line("echo hi \u{202e}# live"), "echo hi # live");
+        assert_eq!(one_line("naïve 訓練"), "naïve 訓練");
+    }
 }

@@ -232,7 +232,7 @@ fn absolute(folder: &Path) -> Result<String, Failure> {
 
 /// The variables around this command that can travel, in the order of their names. Our own token never does.
 pub fn environment(wanted: impl Fn(&str) -> bool) -> Vec<(String, String)> {
-    let odd = |name: &str| name.is_empty() || name.contains('=') || name.chars().any(char::is_control);
+    let odd = |name: &str| name.is_empty() || name.contains('=') || name.chars().any(value::is_hidden);
     let mut kept: Vec<(String, String)> = std::env::vars_os()
         .filter_map(|(name, text)| Some((name.into_string().ok()?, text.into_string().ok()?)))
         .filter(|(name, text)| !odd(name) && name.len() + text.len() < limits::VARIABLE_BYTES)
@@ -284,7 +284,7 @@ fn variable(text: &str) -> Result<(String, String), String> {
             (text.to_string(), value)
         }
     };
-    match name.is_empty() || name.chars().any(char::is_control) {
+    match name.is_empty() || name.chars().any(value::is_hidden) {
         true => Err("K=V".into()),
         false => Ok((name, text)),
     }

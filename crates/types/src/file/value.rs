@@ -44,7 +44,7 @@ pub fn is_hidden(letter: char) -> bool {
     let hidden = matches!(letter,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
         | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}'
-        | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}');
+        | '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}');
     hidden || letter.is_control()
 }
 
@@ -263,6 +263,7 @@ mod tests {
             '\u{feff}',
             '\u{2028}',
             '\u{ad}',
+            '\u{fe0f}',
             '\u{e0041}',
             '\n',
         ] {

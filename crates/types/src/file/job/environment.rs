@@ -32,9 +32,9 @@ pub(super) fn take(fields: &mut Fields, what: &str) -> Result<Vec<(String, Strin
 
 /// The name of a variable.
 pub(crate) fn name(text: &str) -> Result<String, value::Expected> {
-    let wrong = text.is_empty() || text.contains('=') || text.chars().any(char::is_control);
+    let wrong = text.is_empty() || text.contains('=') || text.chars().any(value::is_hidden);
     match wrong || text.len() > 1_024 {
-        true => Err("the name of a variable, without `=` and control characters".into()),
+        true => Err("the name of a variable, without `=`, control and invisible characters".into()),
         false => Ok(text.into()),
     }
 }

@@ -257,7 +257,7 @@ fn what_is_wrong_is_said_at_its_place() {
         ("{run: x, time: 0s}", "j.yaml:1:16: `time_limit` is `0s`, expected a time longer than 0s"),
         (
             "{run: x, env: {'a=b': 1}}",
-            "j.yaml:1:16: `env` is `a=b`, expected the name of a variable, without `=` and control characters",
+            "j.yaml:1:16: `env` is `a=b`, expected the name of a variable, without `=`, control and invisible characters",
         ),
         ("{run: x, grace: {signl: 1}}", "j.yaml:1:18: unknown field `signl`; did you mean `signal`?"),
         (
