@@ -152,7 +152,7 @@ impl Meters {
         put("gauge", "consort_jobs_running", "Jobs that hold devices.", gauges.running as f64);
         put("gauge", "consort_devices", "Devices.", gauges.devices.0 as f64);
         put("gauge", "consort_devices_used", "Devices in use, whole or in part.", gauges.devices.1 as f64);
-        put("gauge", "consort_devices_ill", "Unhealthy devices.", gauges.devices.2 as f64);
+        put("gauge", "consort_devices_unhealthy", "Unhealthy devices.", gauges.devices.2 as f64);
         put("gauge", "consort_journal_position", "Events in the journal.", gauges.position as f64);
         put(
             "gauge",
