@@ -9,6 +9,7 @@ use crate::shapes::{
     Acted, Device, EventLine, Explanation, Job, JobDetail, JobList, Node, Queue, QueueChange, Shutdown,
     State, Status, Submitted, Tenant, TenantChange, Workers, World,
 };
+use serde::de::DeserializeOwned;
 use std::io::Read;
 use std::time::Duration;
 
@@ -49,6 +50,21 @@ pub struct JobQuery {
     pub queue: Option<String>,
     /// Only of this name.
     pub name: Option<String>,
+}
+
+/// Which nodes, or devices, are wanted.
+#[derive(Clone, Debug, Default)]
+pub struct PlaceQuery {
+    /// Only this node, or devices of it.
+    pub node: Option<String>,
+    /// Only devices of this kind, or nodes with some.
+    pub kind: Option<String>,
+    /// Only in this state.
+    pub state: Option<String>,
+    /// Only behind this one: `n1`, or `n1[3]`.
+    pub after: Option<String>,
+    /// At most this many.
+    pub limit: Option<u64>,
 }
 
 /// Which output is wanted.
@@ -194,7 +210,12 @@ impl Client {
 
     /// Nodes.
     pub fn nodes(&self) -> Result<Vec<Node>> {
-        self.look("/v1/nodes")
+        Ok(self.nodes_like(&PlaceQuery::default())?.0)
+    }
+
+    /// Some nodes, and whether there are more than the limit.
+    pub fn nodes_like(&self, query: &PlaceQuery) -> Result<(Vec<Node>, bool)> {
+        self.places("/v1/nodes", query)
     }
 
     /// Gives a node no new work.
@@ -219,7 +240,25 @@ impl Client {
 
     /// Devices.
     pub fn devices(&self) -> Result<Vec<Device>> {
-        self.look("/v1/devices")
+        Ok(self.devices_like(&PlaceQuery::default())?.0)
+    }
+
+    /// Some devices, and whether there are more than the limit.
+    pub fn devices_like(&self, query: &PlaceQuery) -> Result<(Vec<Device>, bool)> {
+        self.places("/v1/devices", query)
+    }
+
+    fn places<T: DeserializeOwned>(&self, path: &str, query: &PlaceQuery) -> Result<(Vec<T>, bool)> {
+        let parameters = [
+            ("node", query.node.clone()),
+            ("kind", query.kind.clone()),
+            ("state", query.state.clone()),
+            ("after", query.after.clone()),
+            ("limit", query.limit.map(|limit| limit.to_string())),
+        ];
+        let answer = self.get(path, &parameters, "application/json")?;
+        let more = answer.header(MORE).is_some_and(|value| value == "true");
+        Ok((answer.json()?, more))
     }
 
     /// Queues.

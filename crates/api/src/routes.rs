@@ -227,7 +227,17 @@ pub const ALL: &[Route] = &[
         statuses: &[200, 400, 401, 404, 503],
         ..get("/v1/jobs/{id}/logs", "Read the output of a job", Content::Text)
     },
-    get("/v1/nodes", "List nodes", Content::Json(many::<Node>)),
+    Route {
+        parameters: &[
+            text("node", "only this node"),
+            text("kind", "only nodes with devices of this kind"),
+            text("state", "only nodes in this state"),
+            text("after", "only nodes behind this one, the last of the page before"),
+            number("limit", "at most this many; all by default"),
+        ],
+        statuses: &[200, 400, 401, 503],
+        ..get("/v1/nodes", "List nodes", Content::Json(many::<Node>))
+    },
     tend("/v1/nodes/{name}/drain", "Drain a node: no new jobs start there"),
     tend("/v1/nodes/{name}/undrain", "Undrain a node"),
     tend("/v1/nodes/{name}/remove", "Remove a node that is lost for good; answers with the node as it was"),
@@ -236,7 +246,17 @@ pub const ALL: &[Route] = &[
         "Check the backend that runs jobs; may wait for its answer",
         Content::Json(one::<World>),
     ),
-    get("/v1/devices", "List devices", Content::Json(many::<Device>)),
+    Route {
+        parameters: &[
+            text("node", "only devices of this node"),
+            text("kind", "only devices of this kind"),
+            text("state", "only devices in this state"),
+            text("after", "only devices behind this one, the last of the page before, as `n1[3]`"),
+            number("limit", "at most this many; all by default"),
+        ],
+        statuses: &[200, 400, 401, 503],
+        ..get("/v1/devices", "List devices", Content::Json(many::<Device>))
+    },
     get("/v1/queues", "List queues", Content::Json(many::<Queue>)),
     Route {
         method: Method::Put,

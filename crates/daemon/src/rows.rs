@@ -4,6 +4,6 @@ mod cluster;
 mod explanation;
 mod jobs;
 
-pub use cluster::{Figures, devices, figures, gauges, nodes, queues, tenants};
+pub use cluster::{Figures, Page, devices, figures, gauges, nodes, queues, tenants};
 pub use explanation::explanation;
 pub use jobs::{Reasons, Wanted, Words, detail, least_devices, living, row};

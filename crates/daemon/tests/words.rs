@@ -6,6 +6,7 @@ use consort_daemon::rows;
 use consort_daemon::telling;
 use consort_sched::{Scheduler, stock};
 use consort_types::*;
+use serde_json::json;
 use std::sync::Arc;
 
 fn say(scheduler: &mut Scheduler, input: Input) -> Event {
@@ -86,14 +87,57 @@ fn of_what_has_ended() {
     assert_eq!((record.state().to_string().as_str(), record.exit_code), ("cancelled", None));
 }
 
+fn nodes(scheduler: &mut Scheduler) -> Vec<consort_api::shapes::Node> {
+    rows::nodes(&scheduler.reading(), &rows::Page::whole()).expect("from the first on").0
+}
+
 #[test]
 fn nodes_tell_their_features_and_what_ails_them() {
     let mut scheduler = house();
-    assert_eq!(rows::nodes(&scheduler.reading())[0].features, ["ib"]);
-    assert_eq!(rows::nodes(&scheduler.reading())[0].note, "");
+    assert_eq!(nodes(&mut scheduler)[0].features, ["ib"]);
+    assert_eq!(nodes(&mut scheduler)[0].note, "");
     let ill = vec![Illness { device: 0, why: "drained in Slurm: bad fan".into() }];
     say(&mut scheduler, Input::DeviceHealth { node: NodeId(0), ill });
-    assert_eq!(rows::nodes(&scheduler.reading())[0].note, "1 unhealthy: drained in Slurm: bad fan");
+    assert_eq!(nodes(&mut scheduler)[0].note, "1 unhealthy: drained in Slurm: bad fan");
+}
+
+#[test]
+fn lists_of_nodes_and_devices_are_filtered_and_paged() {
+    let mut scheduler = house();
+    let devices = vec![
+        DeviceGroup { kind: "a".into(), count: 2, island: 0 },
+        DeviceGroup { kind: "b".into(), count: 1, island: 0 },
+    ];
+    say(&mut scheduler, Input::SetKind(KindSpec::named("b")));
+    say(&mut scheduler, Input::NodeJoined(NodeSpec { name: "other".into(), devices, ..NodeSpec::default() }));
+    let scheduler = &mut scheduler;
+    let names = |scheduler: &mut Scheduler, asked: serde_json::Value| {
+        let page = serde_json::from_value(asked).expect("a page");
+        let (rows, more) = rows::nodes(&scheduler.reading(), &page).expect("it begins somewhere");
+        (rows.into_iter().map(|node| node.name).collect::<Vec<_>>(), more)
+    };
+    let first = names(scheduler, json!({"limit": 1}));
+    assert!(first.1 && first.0.len() == 1, "{first:?}");
+    let second = names(scheduler, json!({"limit": 1, "after": first.0[0]}));
+    assert_eq!(second, (vec!["other".to_string()], false));
+    assert_eq!(names(scheduler, json!({"kind": "B"})).0, ["other"]);
+    assert_eq!(names(scheduler, json!({"state": "draining"})), (vec![], false));
+    let places = |scheduler: &mut Scheduler, asked: serde_json::Value| {
+        let page = serde_json::from_value(asked).expect("a page");
+        let (rows, more) = rows::devices(&scheduler.reading(), &page)?;
+        Some((
+            rows.iter().map(|device| format!("{}[{}]", device.node, device.index)).collect::<Vec<_>>(),
+            more,
+        ))
+    };
+    let page = |list: &[&str], more| Some((list.iter().map(ToString::to_string).collect::<Vec<_>>(), more));
+    assert_eq!(
+        places(scheduler, json!({"node": "other", "limit": 2})),
+        page(&["other[0]", "other[1]"], true)
+    );
+    assert_eq!(places(scheduler, json!({"after": "other[1]", "state": "free"})), page(&["other[2]"], false));
+    assert_eq!(places(scheduler, json!({"kind": "b", "node": "other"})), page(&["other[2]"], false));
+    assert_eq!(places(scheduler, json!({"after": "nowhere[1]"})), None);
 }
 
 /// What is told of the only job in a list, in full and as a sentence, when the world says this of its only attempt.

@@ -1,21 +1,28 @@
 //! `consort devices`: what there is to run on, and how it is.
 
-use super::server::Server;
+use super::server::{Pick, Server, tell_more};
 use super::wording::{bytes, maybe};
 use crate::failure::{Failure, one_line};
 use crate::screen::{Screen, print, print_json};
 use crate::table::Table;
+use consort_api::client::PlaceQuery;
 use consort_api::shapes::{Device, DeviceState};
 
 const EXAMPLES: &str = "\
 Examples:
   consort devices
-  consort devices --json | jq '.[] | select(.state == \"unhealthy\")'";
+  consort devices --state unhealthy
+  consort devices --node n7 --kind h200 --json";
 
 /// List devices
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
+    /// Only devices of this node
+    #[arg(long)]
+    node: Option<String>,
+    #[command(flatten)]
+    pick: Pick,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -25,7 +32,9 @@ pub struct Args {
 
 /// The command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let devices = args.server.client()?.devices()?;
+    let query = PlaceQuery { node: args.node.clone(), ..args.pick.query() };
+    let (devices, more) = args.server.client()?.devices_like(&query)?;
+    tell_more(more, devices.last().map(|device| format!("{}[{}]", device.node, device.index)));
     if args.json {
         return print_json(&devices);
     }

@@ -1,6 +1,6 @@
 //! `consort nodes`: the machines, and whether they take work.
 
-use super::server::Look;
+use super::server::{Look, Pick, tell_more};
 use super::wording::bytes;
 use crate::failure::{Failure, one_line};
 use crate::screen::{Screen, print, print_json};
@@ -10,6 +10,7 @@ use consort_api::shapes::Node;
 const EXAMPLES: &str = "\
 Examples:
   consort nodes
+  consort nodes --state draining --kind h200
   consort nodes drain n7                    no new jobs; running ones may finish
   consort nodes undrain n7
   consort nodes remove n7                   remove a node that is lost and does not come back
@@ -24,6 +25,8 @@ pub struct Args {
     /// Check how the backend that runs jobs is reached and whether it answers
     #[arg(long)]
     probe: bool,
+    #[command(flatten)]
+    pick: Pick,
     #[command(flatten)]
     look: Look,
 }
@@ -56,7 +59,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         return probe(&args.look);
     }
     let (look, nodes) = match &args.change {
-        None => (&args.look, args.look.server.client()?.nodes()?),
+        None => {
+            let (nodes, more) = args.look.server.client()?.nodes_like(&args.pick.query())?;
+            tell_more(more, nodes.last().map(|node| node.name.clone()));
+            (&args.look, nodes)
+        }
         Some(Change::Drain(named)) => (&named.look, vec![named.look.server.client()?.drain(&named.name)?]),
         Some(Change::Undrain(named)) => {
             (&named.look, vec![named.look.server.client()?.undrain(&named.name)?])

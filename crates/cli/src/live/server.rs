@@ -1,6 +1,7 @@
 //! Which server is meant, and what its answers mean for the exit code.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, note};
+use consort_api::client::PlaceQuery;
 use consort_api::{Client, ClientError};
 
 /// The flag that every command of this folder has.
@@ -28,6 +29,38 @@ pub struct Look {
     /// The server.
     #[command(flatten)]
     pub server: Server,
+}
+
+/// Which nodes, or devices, a list shows; the server picks them.
+#[derive(clap::Args)]
+pub struct Pick {
+    /// Only of this kind of device
+    #[arg(long)]
+    kind: Option<String>,
+    /// Only in this state
+    #[arg(long)]
+    state: Option<String>,
+    /// Only those behind this one, the last of the previous page
+    #[arg(long, value_name = "LAST")]
+    after: Option<String>,
+    /// At most N
+    #[arg(long, value_name = "N", value_parser = super::jobs::number)]
+    limit: Option<u64>,
+}
+
+impl Pick {
+    /// As it is asked.
+    pub fn query(&self) -> PlaceQuery {
+        let (kind, state, after) = (self.kind.clone(), self.state.clone(), self.after.clone());
+        PlaceQuery { node: None, kind, state, after, limit: self.limit }
+    }
+}
+
+/// That a list was cut, and how to go on, on standard error.
+pub fn tell_more(more: bool, last: Option<String>) {
+    if let (true, Some(last)) = (more, last) {
+        note(&format!("consort: there are more; --after '{last}' shows the next"));
+    }
 }
 
 impl From<ClientError> for Failure {

@@ -1,24 +1,45 @@
 //! Nodes, devices, queues, tenants.
 
-use super::parts::{Named, Sender, Whole};
+use super::parts::{Asked, Named, Sender, Whole};
 use super::{Desk, Trouble};
-use crate::rows;
+use crate::rows::{self, Page};
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
-use consort_api::shapes::{Device, Node, Queue, QueueChange, Tenant, TenantChange};
+use axum::http::HeaderName;
+use consort_api::routes;
+use consort_api::shapes::{Device, DeviceState, Node, NodeState, Queue, QueueChange, Tenant, TenantChange};
 use consort_types::{Actor, Input, NodeId, QueueSpec, Quota, TenantSpec};
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
 type Answer<T> = Result<Json<T>, Trouble>;
 
-pub(super) async fn nodes(State(desk): State<Arc<Desk>>) -> Answer<Vec<Node>> {
-    desk.look(|reading, _| rows::nodes(reading)).await.map(Json)
+/// A page of a list: whether there are more rows is in a header.
+type Listed<T> = Result<([(HeaderName, &'static str); 1], Json<Vec<T>>), Trouble>;
+
+fn listed<T>((rows, more): (Vec<T>, bool)) -> Listed<T> {
+    let more = if more { "true" } else { "false" };
+    Ok(([(HeaderName::from_static(routes::MORE), more)], Json(rows)))
 }
 
-pub(super) async fn devices(State(desk): State<Arc<Desk>>) -> Answer<Vec<Device>> {
-    let mut devices = desk.look(|reading, _| rows::devices(reading)).await?;
+fn no_such_start() -> Trouble {
+    Trouble::unreadable("`after` is unknown, expected a node like n1, or a device like n1[3]")
+}
+
+pub(super) async fn nodes(
+    State(desk): State<Arc<Desk>>,
+    Asked(page): Asked<Page<NodeState>>,
+) -> Listed<Node> {
+    desk.look(move |reading, _| rows::nodes(reading, &page)).await?.ok_or_else(no_such_start).and_then(listed)
+}
+
+pub(super) async fn devices(
+    State(desk): State<Arc<Desk>>,
+    Asked(page): Asked<Page<DeviceState>>,
+) -> Listed<Device> {
+    let page = desk.look(move |reading, _| rows::devices(reading, &page)).await?;
+    let (mut devices, more) = page.ok_or_else(no_such_start)?;
     for device in &mut devices {
         let reading = desk.site.reading(&device.node, device.index);
         device.uuid = reading.uuid;
@@ -27,7 +48,7 @@ pub(super) async fn devices(State(desk): State<Arc<Desk>>) -> Answer<Vec<Device>
         device.utilization_percent = reading.utilization_percent;
         device.memory_used_bytes = reading.memory_used_bytes;
     }
-    Ok(Json(devices))
+    listed((devices, more))
 }
 
 pub(super) async fn queues(State(desk): State<Arc<Desk>>) -> Answer<Vec<Queue>> {
@@ -48,8 +69,8 @@ async fn tend(desk: Arc<Desk>, actor: Actor, name: String, input: fn(NodeId) -> 
 async fn known(desk: &Desk, name: &str) -> Result<(NodeId, Node), Trouble> {
     let wanted = name.to_string();
     let found = desk.look(move |reading, _| {
-        let row = rows::nodes(reading).into_iter().find(|node| node.name == wanted);
-        reading.view().node(&wanted).zip(row)
+        let (row, _) = rows::nodes(reading, &Page::of_node(&wanted))?;
+        reading.view().node(&wanted).zip(row.into_iter().next())
     });
     let unknown = || Trouble::not_there(format!("unknown node {name}; `consort nodes` lists the nodes"));
     found.await?.ok_or_else(unknown)

@@ -2,7 +2,7 @@
 
 use super::parts::{Asked, Whole};
 use super::{Desk, Trouble};
-use crate::rows;
+use crate::rows::{self, Page};
 use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -84,7 +84,9 @@ pub(super) async fn shutdown(State(desk): State<Arc<Desk>>, Whole(body): Whole) 
 }
 
 pub(super) async fn metrics(State(desk): State<Arc<Desk>>) -> Result<Response, Trouble> {
-    let (gauges, devices) = desk.look(|reading, _| (rows::gauges(reading), rows::devices(reading))).await?;
+    let (gauges, devices) =
+        desk.look(|reading, _| (rows::gauges(reading), rows::devices(reading, &Page::whole()))).await?;
+    let devices = devices.map_or(vec![], |(devices, _)| devices);
     let mut text = desk.meters.text(&gauges, desk.site.trouble().is_none());
     type Part = fn(&crate::site::Reading) -> Option<f64>;
     let parts: [(&str, &str, Part); 4] = [

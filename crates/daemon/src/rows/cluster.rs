@@ -4,6 +4,7 @@ use crate::meters::Gauges;
 use consort_api::shapes::{Device, DeviceState, Node, NodeState, Queue, Quota, Tenant};
 use consort_sched::{Doing, NodeView, Reading, View};
 use consort_types::*;
+use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Which jobs hold which devices.
@@ -34,9 +35,73 @@ fn note(ill: &[&str]) -> String {
     }
 }
 
-/// All nodes.
-pub fn nodes(reading: &Reading<'_>) -> Vec<Node> {
+/// Which nodes, or devices, are wanted.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Page<S> {
+    /// Only this node, or devices of it.
+    node: Option<String>,
+    /// Only devices of this kind, or nodes with some; in any case.
+    kind: Option<String>,
+    /// Only in this state.
+    state: Option<S>,
+    /// Only behind this one, the last of the page before: `n1`, or `n1[3]`.
+    after: Option<String>,
+    /// At most this many.
+    limit: Option<usize>,
+}
+
+impl<S> Page<S> {
+    /// Everything.
+    pub fn whole() -> Self {
+        Self { node: None, kind: None, state: None, after: None, limit: None }
+    }
+
+    /// One node, or its devices.
+    pub fn of_node(name: &str) -> Self {
+        Self { node: Some(name.into()), ..Self::whole() }
+    }
+}
+
+impl<S: PartialEq> Page<S> {
+    fn admits(&self, node: &NodeView<'_>) -> bool {
+        self.node.as_ref().is_none_or(|wanted| *wanted == node.spec.name)
+    }
+
+    fn admits_kind(&self, kind: &str) -> bool {
+        self.kind.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(kind))
+    }
+
+    fn admits_state(&self, state: S) -> bool {
+        self.state.as_ref().is_none_or(|wanted| *wanted == state)
+    }
+
+    /// The rows of the page, and whether there are more.
+    fn cut<T>(&self, rows: impl Iterator<Item = T>) -> (Vec<T>, bool) {
+        let limit = self.limit.unwrap_or(usize::MAX);
+        let mut rows: Vec<T> = rows.take(limit.saturating_add(1)).collect();
+        let more = rows.len() > limit;
+        rows.truncate(limit);
+        (rows, more)
+    }
+}
+
+fn node_state(node: &NodeView<'_>) -> NodeState {
+    match (node.fenced, node.suspect, node.drained) {
+        (true, ..) => NodeState::Fenced,
+        (_, true, _) => NodeState::Suspect,
+        (_, _, true) => NodeState::Draining,
+        _ => NodeState::Up,
+    }
+}
+
+/// Nodes, and whether there are more; `None` if the page begins behind an unknown one.
+pub fn nodes(reading: &Reading<'_>, page: &Page<NodeState>) -> Option<(Vec<Node>, bool)> {
     let view = reading.view();
+    let after = match &page.after {
+        Some(after) => Some(view.node(after)?),
+        None => None,
+    };
     let holders = holders(&view);
     let told = |node: NodeView<'_>| {
         let held: Vec<&BTreeSet<JobId>> = ids(&node).filter_map(|id| holders.get(&id)).collect();
@@ -46,16 +111,10 @@ pub fn nodes(reading: &Reading<'_>) -> Vec<Node> {
             *kinds.entry(group.kind.clone()).or_default() += u64::from(group.count);
         }
         let ill: Vec<&str> = ids(&node).filter_map(|id| view.device(id).ill).collect();
-        let state = match (node.fenced, node.suspect, node.drained) {
-            (true, ..) => NodeState::Fenced,
-            (_, true, _) => NodeState::Suspect,
-            (_, _, true) => NodeState::Draining,
-            _ => NodeState::Up,
-        };
         let left = view.host_left(node.id);
         Node {
             name: node.spec.name.clone(),
-            state,
+            state: node_state(&node),
             devices: u64::from(node.devices),
             used: held.len() as u64,
             jobs: jobs.len() as u64,
@@ -68,45 +127,71 @@ pub fn nodes(reading: &Reading<'_>) -> Vec<Node> {
             memory_bytes_free: left.memory_bytes,
         }
     };
-    view.nodes().map(told).collect()
+    let has_kind = |node: &NodeView<'_>| {
+        page.kind.is_none() || node.spec.devices.iter().any(|group| page.admits_kind(&group.kind))
+    };
+    let wanted = |node: &NodeView<'_>| {
+        after.is_none_or(|after| node.id > after)
+            && page.admits(node)
+            && page.admits_state(node_state(node))
+            && has_kind(node)
+    };
+    Some(page.cut(view.nodes().filter(wanted).map(told)))
 }
 
-/// All devices, as the reading sees them; what their own sensors say is added by others.
-pub fn devices(reading: &Reading<'_>) -> Vec<Device> {
+/// The node and the position in `n1[3]`.
+fn place(view: &View<'_>, text: &str) -> Option<(NodeId, u32)> {
+    let (node, index) = text.strip_suffix(']')?.rsplit_once('[')?;
+    Some((view.node(node)?, index.parse().ok()?))
+}
+
+/// Devices, as the reading sees them, and whether there are more; `None` if the page begins behind an unknown one. What
+/// their own sensors say is added by others.
+pub fn devices(reading: &Reading<'_>, page: &Page<DeviceState>) -> Option<(Vec<Device>, bool)> {
     let view = reading.view();
+    let after = match &page.after {
+        Some(after) => Some(place(&view, after)?),
+        None => None,
+    };
     let holders = holders(&view);
     let kinds: BTreeMap<KindId, &KindSpec> = view.kinds().collect();
-    let mut rows = vec![];
-    for node in view.nodes() {
-        for (index, id) in ids(&node).enumerate() {
-            let (device, jobs) = (view.device(id), holders.get(&id));
-            let kind = kinds[&device.kind];
-            let state = match (device.ill, device.held, device.foreign) {
-                (Some(_), ..) => DeviceState::Unhealthy,
-                (_, WHOLE, _) => DeviceState::Used,
-                (_, 0, 0) => DeviceState::Free,
-                (_, 0, _) => DeviceState::Foreign,
-                _ => DeviceState::Shared,
-            };
-            rows.push(Device {
-                node: node.spec.name.clone(),
-                index: index as u32,
-                kind: kind.name.clone(),
-                vendor: kind.vendor.clone(),
-                uuid: None,
-                state,
-                used_thousandths: u32::from(device.held),
-                memory_bytes: Some(kind.memory_bytes).filter(|&bytes| bytes > 0),
-                jobs: jobs.map_or(vec![], |jobs| jobs.iter().map(|job| job.0).collect()),
-                temperature_c: None,
-                power_w: None,
-                utilization_percent: None,
-                memory_used_bytes: None,
-                why: device.ill.map(str::to_string),
-            });
+    let found =
+        view.nodes().flat_map(|node| ids(&node).enumerate().map(move |(index, id)| (node, index as u32, id)));
+    let is_wanted = |(node, index, _): &(NodeView<'_>, u32, DeviceId)| {
+        page.admits(node) && after.is_none_or(|after| (node.id, *index) > after)
+    };
+    let told = |(node, index, id): (NodeView<'_>, u32, DeviceId)| {
+        let device = view.device(id);
+        let kind = kinds[&device.kind];
+        let state = match (device.ill, device.held, device.foreign) {
+            (Some(_), ..) => DeviceState::Unhealthy,
+            (_, WHOLE, _) => DeviceState::Used,
+            (_, 0, 0) => DeviceState::Free,
+            (_, 0, _) => DeviceState::Foreign,
+            _ => DeviceState::Shared,
+        };
+        if !page.admits_kind(&kind.name) || !page.admits_state(state) {
+            return None;
         }
-    }
-    rows
+        let jobs = holders.get(&id);
+        Some(Device {
+            node: node.spec.name.clone(),
+            index,
+            kind: kind.name.clone(),
+            vendor: kind.vendor.clone(),
+            uuid: None,
+            state,
+            used_thousandths: u32::from(device.held),
+            memory_bytes: Some(kind.memory_bytes).filter(|&bytes| bytes > 0),
+            jobs: jobs.map_or(vec![], |jobs| jobs.iter().map(|job| job.0).collect()),
+            temperature_c: None,
+            power_w: None,
+            utilization_percent: None,
+            memory_used_bytes: None,
+            why: device.ill.map(str::to_string),
+        })
+    };
+    Some(page.cut(found.filter(is_wanted).filter_map(told)))
 }
 
 /// Jobs that wait and that hold devices, by whatever they are counted.
