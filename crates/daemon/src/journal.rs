@@ -131,9 +131,10 @@ impl Journal {
             }
             let is_whole = reading.connection.is_some() && reading.torn.is_none();
             drop(reading);
-            let told = salvage::set_aside(&path, is_whole)?;
+            let (told, aside) = salvage::set_aside(&path, is_whole)?;
             notes.push(format!("{lost}; {told}; jobs among what was lost may have to be submitted again"));
             reading = recover::read(&path, &policy, capabilities)?;
+            salvage::set_logs_aside(&path, &aside, reading.scheduler.view().next_job())?;
         }
         let (journal, mut recovered) = Self::go_on(folder, reading, loss.as_deref())?;
         notes.append(&mut recovered.notes);

@@ -280,7 +280,14 @@ fn a_rotten_event_is_put_aside_with_all_behind_it() {
     let house = house.damaged(|folder| {
         let file = Connection::open(folder.join("journal.db")).expect("it opens");
         file.execute("UPDATE event SET body = x'7b7d' WHERE position = 9", []).expect("it is there");
+        for name in ["4", "5", "notes"] {
+            fs::create_dir_all(folder.join("logs").join(name)).expect("a folder");
+        }
     });
+    // Job 5 is lost, and another one will be called so: it must not write into the same files.
+    let is_there = |place: &str| house.folder.path().join(place).exists();
+    assert!(is_there("logs/4") && is_there("logs/notes") && !is_there("logs/5"));
+    assert!(is_there("journal.damaged-1.logs/5"));
     assert!(house.notes[0].contains("and 5 events behind it would be lost"), "{:?}", house.notes);
     assert!(house.notes[0].contains("8 events and what 4 jobs run were carried over"), "{:?}", house.notes);
     let kept = Connection::open(house.folder.path().join("journal.damaged-1")).expect("it is kept");

@@ -7,18 +7,18 @@ use super::acknowledged::FILE;
 use super::{history, tables};
 use crate::fault::Fault;
 use consort_sched::{Scheduler, stock};
-use consort_types::Capabilities;
+use consort_types::{Capabilities, JobId};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, params};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The name of the file that is being filled.
 const FILLED: &str = "journal.salvaged";
 
 /// Keeps all files of a journal of which something is lost, and leaves in its place what can be read. A snapshot is never
 /// part of that: it may know events that the journal no longer has. Says what became of it.
-pub(super) fn set_aside(path: &Path, is_whole: bool) -> Result<String, Fault> {
+pub(super) fn set_aside(path: &Path, is_whole: bool) -> Result<(String, PathBuf), Fault> {
     let aside = aside(path);
     let told = match is_whole {
         true => {
@@ -32,7 +32,26 @@ pub(super) fn set_aside(path: &Path, is_whole: bool) -> Result<String, Fault> {
     copy(&path.with_file_name(FILE), &with_suffix(&aside, ".acknowledged"))?;
     rename(&path.with_file_name("snapshot"), &with_suffix(&aside, ".snapshot"))?;
     sync(path.parent().unwrap_or(path))?;
-    Ok(told)
+    Ok((told, aside))
+}
+
+/// Keeps the output of jobs that the journal no longer knows beside the damaged files: the jobs that are submitted next get
+/// their numbers, and would write into the same files.
+pub(super) fn set_logs_aside(path: &Path, aside: &Path, next: JobId) -> Result<(), Fault> {
+    let logs = path.with_file_name("logs");
+    if !fs::symlink_metadata(&logs).is_ok_and(|found| found.is_dir()) {
+        return Ok(());
+    }
+    let entries = fs::read_dir(&logs).map_err(|error| Fault::at(&logs, &error))?;
+    let is_unknown = |job: &fs::DirEntry| {
+        job.file_name().to_str().and_then(|name| name.parse().ok()).is_some_and(|id| JobId(id) >= next)
+    };
+    let kept = with_suffix(aside, ".logs");
+    for job in entries.flatten().filter(is_unknown) {
+        fs::create_dir_all(&kept).map_err(|error| Fault::at(&kept, &error))?;
+        rename(&job.path(), &kept.join(job.file_name()))?;
+    }
+    Ok(())
 }
 
 /// Fills a new file from the damaged one, then lets the two change places. A crash on the way leaves the damaged file
@@ -120,7 +139,9 @@ fn name(path: &Path) -> String {
 fn aside(path: &Path) -> std::path::PathBuf {
     let free = |number: &u32| {
         let path = path.with_file_name(format!("journal.damaged-{number}"));
-        ["", "-wal", ".acknowledged", ".snapshot"].iter().all(|suffix| !with_suffix(&path, suffix).exists())
+        ["", "-wal", ".acknowledged", ".snapshot", ".logs"]
+            .iter()
+            .all(|suffix| !with_suffix(&path, suffix).exists())
     };
     let number = (1..).find(free).expect("there is always another number");
     path.with_file_name(format!("journal.damaged-{number}"))
