@@ -24,6 +24,7 @@ use crate::launch::{Order, Slot};
 use crate::process::{self, Identity};
 use crate::status::{self, Claim, Exited, Held, Record, Started};
 use confine::Confinement;
+pub use confine::unenforced;
 use log::Log;
 use rustix::process::{Pid, getppid, set_child_subreaper};
 use signals::Signals;
@@ -101,8 +102,8 @@ fn run(slot: Slot) -> Result<(), Left> {
     held.append(&started).map_err(|_| Left::Status)?;
     report(&started);
     let mut log = Log::new(&order.log);
-    for note in confinement.notes() {
-        log.say(note);
+    for warning in confinement.warnings() {
+        log.say(warning);
     }
     let exited = watch::live(slot, &order, &confinement, &signals, &mut log);
     log.finish();

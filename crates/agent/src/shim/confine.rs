@@ -6,7 +6,7 @@
 
 use crate::launch::{Order, Slot};
 use crate::shim::groups::{self, Groups};
-use consort_types::Digest;
+use consort_types::{Digest, Limits};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CpuSet, sched_setaffinity};
 use std::io;
@@ -18,13 +18,27 @@ pub(super) struct Confinement {
     cpus: Option<CpuSet>,
     limits: Vec<(Resource, Rlimit)>,
     notes: Vec<String>,
+    /// Those of the notes that the owner of the job has to know.
+    warnings: Vec<String>,
+}
+
+/// Why the processors and the memory that jobs ask for are not enforced on this machine; nothing if they are. Makes a group
+/// to find out, and removes it.
+pub fn unenforced() -> Option<String> {
+    let limits = Limits { memory_bytes: Some(1 << 30), cpu_thousandths: Some(1000), ..Limits::default() };
+    let (made, missing) = Groups::make(&format!("probe-{}", std::process::id()), &limits);
+    groups::remove(made.folders());
+    let words = missing.iter().map(|(controller, why)| format!("no control group for {controller} ({why})"));
+    let words: Vec<String> = words.collect();
+    let told = "what jobs ask for with `cpus` and `mem` is reserved but not enforced";
+    (!words.is_empty()).then(|| format!("{told}: {}", words.join("; ")))
 }
 
 impl Confinement {
     /// Makes what has to be made.
     pub fn prepare(order: &Order, slot: &Slot) -> Self {
         let wanted = &order.limits.or_asked(&order.asked);
-        let (mut limits, mut notes) = (Vec::new(), Vec::new());
+        let (mut limits, mut notes, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
         let is_wanted =
             wanted.memory_bytes.is_some() || wanted.cpu_thousandths.is_some() || wanted.processes.is_some();
         // A runtime with groups of its own is told the limits; there they would hold its client.
@@ -46,10 +60,18 @@ impl Confinement {
                 ("pids", _) => "the number of processes is not limited",
                 _ => "processor time is not limited",
             };
-            notes.push(format!("no control group for {controller} ({why}): {instead}"));
+            let note = format!("no control group for {controller} ({why}): {instead}");
+            // What every job asks for in the same way is said once, by the daemon.
+            let is_asked = match controller {
+                "memory" => order.limits.memory_bytes.is_none(),
+                "cpu" => order.limits.cpu_thousandths.is_none(),
+                _ => false,
+            };
+            warnings.extend((!is_asked).then(|| note.clone()));
+            notes.push(note);
         }
         limits.extend(open_files(order));
-        Self { groups, cpus: cpu_set(&order.cpus), limits, notes }
+        Self { groups, cpus: cpu_set(&order.cpus), limits, notes, warnings }
     }
 
     /// The groups that were made.
@@ -60,6 +82,11 @@ impl Confinement {
     /// What could not be had.
     pub fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// Those of them that belong into the output of the worker.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// Puts everything on; between fork and exec.

@@ -1,7 +1,10 @@
 //! What workers take of the machine beside its devices, and what differs by kind of device.
 
-use super::daemon::House;
+use super::daemon::{House, until};
+use serde_json::json;
 use std::fs;
+use std::io::Write;
+use std::process::{Command, Stdio};
 
 #[test]
 fn processors_run_out_like_devices_and_who_asks_for_none_does_not_wait() {
@@ -92,4 +95,44 @@ fn what_ran_out_of_device_memory_is_told() {
     assert_eq!(house.run(&["submit", "--wait", "--", "sh", "-c", words]).status.code(), Some(1));
     let shown = house.json(&["show", "1", "--json"]);
     assert!(shown["reason"].as_str().is_some_and(|why| why.contains("ran out of device memory")), "{shown}");
+}
+
+#[test]
+fn a_machine_without_control_groups_says_so_once() {
+    let mut house = House::new(2);
+    // Read-only for the daemon alone.
+    let script = format!(
+        "for place in $(grep -E ' - cgroup2? ' /proc/self/mountinfo | cut -d' ' -f5); do \
+           mount -o bind,remount,ro $place || exit 1; done; [ \"$0\" = probe ] || \
+         exec {} up --listen 127.0.0.1:0 --on-exit keep --data-dir {}",
+        env!("CARGO_BIN_EXE_consort"),
+        house.data().display()
+    );
+    let unshare = |name: &str| {
+        let mut command = Command::new("unshare");
+        command
+            .args(["--mount", "--map-root-user", "--user", "sh", "-c", &script, name])
+            .stdin(Stdio::null());
+        command
+    };
+    if !unshare("probe").output().is_ok_and(|done| done.status.success()) {
+        let _ =
+            std::io::stderr().write_all(b"skipped: without_control_groups: nothing can be mounted here\n");
+        return;
+    }
+    let mut command = unshare("daemon");
+    command.env("XDG_CONFIG_HOME", house.config_folder()).env("CONSORT_LOG", "warn");
+    house.adopt(command);
+    let client = until("the daemon", || house.client().filter(|client| client.status().is_ok()));
+    let notes = client.status().expect("it answers").notes;
+    let is_told = |note: &&String| note.contains("`cpus` and `mem` is reserved but not enforced");
+    assert_eq!(notes.iter().filter(is_told).count(), 1, "{notes:?}");
+    let said = |job: serde_json::Value| {
+        let job = client.submit(&job).expect("accepted");
+        house.until_state(job.id, &["succeeded"]);
+        house.said(&["logs", &job.id.to_string()])
+    };
+    assert_eq!(said(json!({"run": "echo hi", "workdir": "/", "mem": "64MiB", "cpus": 1})), "hi\n");
+    let limited = said(json!({"run": "echo hi", "workdir": "/", "limits": {"memory": "64MiB"}}));
+    assert!(limited.contains("no control group for memory") && limited.ends_with("hi\n"), "{limited}");
 }

@@ -57,6 +57,7 @@ pub fn up(options: &Options, local: Local, host: Arc<dyn Host>) -> Result<(), Fa
     };
     let found = discover(&sources);
     notes.extend(found.notes.iter().cloned());
+    notes.extend(consort_agent::shim::unenforced());
     let is_busy = scheduler.view().granted().next().is_some();
     let machine = Machine::settle(folder.path(), found, is_busy, &mut notes)?;
     let clock = Clock::open(folder.path(), scheduler.view().now(), is_busy)?;
