@@ -34,7 +34,7 @@ const SECRETS: [&str; 1] = ["SLURM_JWT"];
 
 /// Variables that are Consort's. Inherited from another job or from the daemon's own settings, they would be wrong here;
 /// other variables that begin with `CONSORT_` belong to the user.
-pub const OURS: [&str; 25] = [
+pub const OURS: [&str; 28] = [
     // What a worker is told of itself.
     "CONSORT_JOB",
     "CONSORT_JOB_NAME",
@@ -52,6 +52,9 @@ pub const OURS: [&str; 25] = [
     "CONSORT_SHARE",
     "CONSORT_VARIANT",
     "CONSORT_PRECISION",
+    "CONSORT_PROGRESS",
+    "CONSORT_PROGRESS_URL",
+    "CONSORT_PROGRESS_TOKEN",
     "CONSORT_SLOT",
     "CONSORT_SHIM",
     // What the daemon and its clients are told.

@@ -12,6 +12,7 @@
 //! | [`shim`] | the small process above each worker, which outlives the daemon |
 //! | [`status`] | what a shim writes down, and the lock that makes it the only one |
 //! | [`process`] | which process is which, and what is left of one |
+//! | [`progress`] | what running jobs report of themselves |
 //! | [`untrusted`] | files that a job can write or replace, opened and read without being fooled |
 //! | [`telemetry`], [`health`] | what devices are doing, and which of them must not be used |
 //! | [`news`] | what happened and was not yet taken |
@@ -36,6 +37,7 @@ mod nvidia;
 pub mod oom;
 pub mod owned;
 pub mod process;
+pub mod progress;
 pub mod shim;
 pub mod status;
 pub mod telemetry;

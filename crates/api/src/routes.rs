@@ -4,8 +4,8 @@
 //! in braces; every such name is among the parameters (a test).
 
 use crate::shapes::{
-    Acted, Device, EventLine, Explanation, Job, JobDetail, JobList, Node, Queue, QueueChange, Shutdown,
-    Status, Submitted, Tenant, TenantChange, World,
+    Acted, Device, EventLine, Explanation, Job, JobDetail, JobList, Node, Queue, QueueChange, Reported,
+    Shutdown, Status, Submitted, Tenant, TenantChange, World,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
@@ -300,6 +300,17 @@ pub const ALL: &[Route] = &[
         body: Some(Content::Json(one::<Shutdown>)),
         statuses: &[202, 400, 401, 408, 503],
         ..get("/v1/shutdown", "Stop the server", Content::Json(one::<Status>))
+    },
+    Route {
+        method: Method::Post,
+        auth: true,
+        body: Some(Content::Document),
+        statuses: &[202, 400, 401, 408, 413, 503],
+        ..open(
+            "/v1/progress",
+            "Report progress of a running job, with the token in its CONSORT_PROGRESS_TOKEN",
+            Content::Json(one::<Reported>),
+        )
     },
     open("/metrics", "Metrics for Prometheus", Content::Text),
     open("/healthz", "Liveness: the process is alive", Content::Text),

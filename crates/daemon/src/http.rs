@@ -13,6 +13,7 @@
 //! | `host`, `token`, `users` | who may come in, and what they are called |
 //! | `parts` | how requests are taken apart |
 //! | `jobs`, `logs`, `cluster`, `events`, `server` | what can be asked |
+//! | `progress` | what jobs report of themselves, with a token of their own |
 
 mod caller;
 mod cluster;
@@ -23,6 +24,7 @@ mod jobs;
 mod logs;
 mod parts;
 mod problem;
+pub(crate) mod progress;
 mod seats;
 mod server;
 mod steady;
@@ -225,6 +227,7 @@ pub fn router(desk: Arc<Desk>) -> Router {
         .route("/healthz", get(server::alive))
         .route("/readyz", get(server::ready))
         .route("/openapi.json", get(server::document))
+        .route("/v1/progress", post(progress::report))
         .layer(axum::middleware::from_fn(token::in_turn));
     closed
         .merge(open)

@@ -126,7 +126,7 @@ impl<W: World> Run<W> {
     pub fn new(parts: Parts<W>) -> Self {
         let Parts { scheduler, clock, world, journal, letters, feed, meters, replica, world_name, replayed } =
             parts;
-        let snapshots = Snapshots::new(journal.last() - replayed);
+        let snapshots = Snapshots::new(replayed);
         let rollout = Rollout::new(scheduler, Held::new(world));
         let waiting = BTreeMap::new();
         Run { rollout, journal, clock, letters, feed, meters, replica, world_name, waiting, snapshots }
@@ -190,6 +190,7 @@ impl<W: World> Run<W> {
         self.meters.plans(scribe.plans, scribe.plan_time);
         self.report_rejections(now);
         self.commit(&scribe.batch)?;
+        self.snapshots.committed(&scribe.batch.events);
         self.replica.committed(std::mem::take(&mut scribe.batch.events));
         for (answer, result) in answers {
             let _ = answer.send(result); // a client that is gone needs no answer
@@ -340,7 +341,8 @@ impl<W: World> Run<W> {
 /// Writes snapshots beside the loop, one at a time.
 struct Snapshots {
     every: u64,
-    saved: u64,
+    /// What replaying everything since the last one would cost, in events.
+    behind: u64,
     writing: Option<JoinHandle<()>>,
 }
 
@@ -348,20 +350,21 @@ struct Snapshots {
 const EVERY: u64 = 50_000;
 
 impl Snapshots {
-    fn new(saved: u64) -> Self {
+    fn new(behind: u64) -> Self {
         let every =
             std::env::var("CONSORT_SNAPSHOT_EVERY").ok().and_then(|text| text.parse().ok()).unwrap_or(EVERY);
-        Self { every, saved, writing: None }
+        Self { every, behind, writing: None }
+    }
+
+    fn committed(&mut self, events: &[Event]) {
+        self.behind += events.iter().map(snapshot::weight).sum::<u64>();
     }
 
     fn perhaps(&mut self, scheduler: &Scheduler, folder: &std::path::Path) {
-        let seen = scheduler.view().seen();
-        if seen < self.saved + self.every
-            || self.writing.as_ref().is_some_and(|writing| !writing.is_finished())
-        {
+        if self.behind < self.every || self.writing.as_ref().is_some_and(|writing| !writing.is_finished()) {
             return;
         }
-        self.saved = seen;
+        self.behind = 0;
         let (saved, folder) = (scheduler.save(), folder.to_path_buf());
         self.writing = Some(std::thread::spawn(move || match snapshot::write(&folder, &saved) {
             Ok(bytes) => tracing::info!(position = saved.seen(), bytes, "snapshot written"),

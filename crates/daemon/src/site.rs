@@ -6,7 +6,7 @@ mod logs;
 pub use logs::log_files;
 
 use consort_agent::untrusted::Owners;
-use consort_types::{AllocationId, JobId, JobSpec, Work};
+use consort_types::{AllocationId, JobId, JobSpec, Sample, Work};
 use std::path::PathBuf;
 
 /// Files that are looked for; a bag of a million tasks has more.
@@ -37,6 +37,9 @@ pub trait Site: Send + Sync {
     fn attempt(&self, _allocation: AllocationId) -> Option<String> {
         None
     }
+
+    /// Takes progress that an attempt reported by a request; nothing happens if it does not run. Never waits.
+    fn report(&self, _allocation: AllocationId, _sample: Sample) {}
 
     /// What is wrong with it just now, if anything. Never waits.
     fn trouble(&self) -> Option<String> {

@@ -185,6 +185,19 @@ fn events() -> Vec<Event> {
     let written_out = Settings { constants: Some(Constants::FIRST), ..Settings::default() };
     let configuring = Fact::Accepted(Input::Configure(written_out));
     let facts = facts.chain([remembering, configuring].map(|fact| (fact, None)));
+    let short = Sample { done_milli: 1_200_000, rate_nano: 3_200_000_000, ..Sample::default() };
+    let full = Sample {
+        total_milli: 5_000_000,
+        saved_milli: 1_000_000,
+        batch: 256,
+        memory_bytes: 64 << 30,
+        power_mw: 650_250,
+        unit: Some("step".into()),
+        stats: vec![("gradient_noise".into(), 12_000), ("loss".into(), -500)],
+        ..short.clone()
+    };
+    let reports = [short, full].map(|sample| Report { allocation: allocation(), sample });
+    let facts = facts.chain([(Fact::Accepted(Input::Progress(reports.into())), None)]);
     let stamped = (1_700_000_000_000_000_000..).zip(facts);
     stamped.map(|(at, (fact, actor))| Event { at: Time(at), fact, actor }).collect()
 }

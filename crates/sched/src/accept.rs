@@ -74,6 +74,10 @@ impl Scheduler {
             Input::OutputLost { allocation, .. } => {
                 self.accept_news(*allocation, |phase| phase != Phase::Planned, "started")?
             }
+            Input::Progress(reports) => {
+                let event = Input::Progress(self.accept_reports(reports)?);
+                return Ok(Event::new(now.max(self.state.now), Fact::Accepted(event)));
+            }
             Input::Ended { allocation, why, .. } => {
                 why.as_ref().map_or(Ok(()), |why| text("the reason", why, 4096))?;
                 self.accept_end(*allocation, |phase| phase != Phase::Planned, "started")?
@@ -360,6 +364,30 @@ impl Scheduler {
             );
         }
         Ok(())
+    }
+
+    /// The reports that can be believed, of attempts that run; refused if there is none.
+    fn accept_reports(&self, reports: &[Report]) -> Result<Vec<Report>, Refusal> {
+        let judge = |report: &Report| {
+            self.accept_news(report.allocation, |phase| matches!(phase, Phase::Running { .. }), "running")?;
+            if report.sample.is_sane() {
+                return Ok(());
+            }
+            let subject = format!("allocation {} reported progress that is out of range", report.allocation);
+            refuse(Rule::OutOfRange, subject, "report numbers from 0 to 10^15 and names of at most 32 bytes")
+        };
+        let (mut believed, mut refused) = (vec![], None);
+        for report in reports {
+            match judge(report) {
+                Ok(()) => believed.push(report.clone()),
+                Err(refusal) => refused = refused.or(Some(refusal)),
+            }
+        }
+        match (believed.is_empty(), refused) {
+            (false, _) => Ok(believed),
+            (true, Some(refusal)) => Err(refusal),
+            (true, None) => refuse(Rule::Malformed, "a report of progress names no attempt", "name one"),
+        }
     }
 
     /// The end of an attempt: of one that holds devices, or of one that lost them to a fence.

@@ -9,6 +9,7 @@ mod allocations;
 mod jobs;
 mod memory;
 mod nodes;
+pub(crate) mod progress;
 mod story;
 
 use crate::free::Free;
@@ -32,7 +33,7 @@ impl Scheduler {
     }
 
     fn apply_input(&mut self, input: &Input) {
-        if !matches!(input, Input::Started(_)) {
+        if !matches!(input, Input::Started(_) | Input::Progress(_)) {
             self.stirred = true;
             self.state.stirred_at = self.state.now;
         }
@@ -75,6 +76,7 @@ impl Scheduler {
                 }
             }
             Input::OutputLost { .. } => {}
+            Input::Progress(reports) => self.progress(reports),
             Input::Ended { allocation, outcome, why } => {
                 self.state.tombstones.clear(*allocation);
                 match self.phase(*allocation) {

@@ -96,7 +96,9 @@ impl Holders {
             }
             return;
         };
-        let until = length::time_left(&view, id, since).map(|left| since + left);
+        // From its last report on, if there is one: what it says of the time before is no longer of interest.
+        let from = ask.progress().map_or(since, |progress| progress.at.max(since));
+        let until = length::time_left(&view, id, from).map(|left| from + left);
         let spot = (until.is_none(), until.unwrap_or(Time::NEVER), id.job);
         let mut of_kinds: BTreeMap<KindId, u32> = BTreeMap::new();
         for grant in ask.grants() {

@@ -56,5 +56,5 @@ pub use policy::{Pipeline, Policy, Registry, stock};
 pub use rollout::{Rollout, Watch};
 pub use saved::{LAYOUT, Saved};
 pub use scheduler::{Ended, Scheduler};
-pub use state::jobs::{Ending, HostUse, Why};
+pub use state::jobs::{Ending, HostUse, Progress, Why};
 pub use view::{AskView, DeviceView, Doing, JobView, NodeView, View};

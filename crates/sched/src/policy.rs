@@ -43,6 +43,11 @@ pub trait Policy: Send + Sync {
     /// Fills a draft. It need not be careful: the draft refuses overlaps and `check` judges the result.
     fn fill(&self, draft: &mut Draft<'_>);
 
+    /// Whether what running jobs report can change what it decides: then every report is a reason to ask it again.
+    fn heeds_reports(&self) -> bool {
+        false
+    }
+
     /// When time alone next changes its mind about what runs and waits, if it does. Asked after every plan, and again
     /// when something has started, since only then it is known since when it runs.
     fn next_change(&self, _view: &View<'_>, _now: Time) -> Option<Time> {

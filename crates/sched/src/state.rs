@@ -8,6 +8,7 @@ pub(crate) mod cluster;
 pub(crate) mod jobs;
 pub(crate) mod learned;
 pub(crate) mod ledger;
+pub(crate) mod observed;
 pub(crate) mod queues;
 pub(crate) mod tombstones;
 
@@ -17,6 +18,7 @@ use consort_types::{AllocationId, Constants, DeviceId, Digest, Grant, Slot, Time
 use jobs::Jobs;
 use learned::Learned;
 use ledger::{Decay, Ledger};
+use observed::Observed;
 use queues::Queues;
 use serde::{Deserialize, Serialize};
 use std::hash::{Hash, Hasher};
@@ -45,6 +47,8 @@ pub(crate) struct State {
     pub slot: Slot,
     /// What was learned from how jobs ended.
     pub learned: Learned,
+    /// How fast jobs were observed to run.
+    pub observed: Observed,
 }
 
 impl State {

@@ -1,10 +1,13 @@
 //! The read-only face of the state. Policies, explanations, the command line and the dashboard all look through it.
 
+use crate::apply::progress::{pace, setting};
+use crate::belief::Setting;
 use crate::class::{Class, ClassId, Classes};
 use crate::explain::world_words;
 use crate::state::State;
 use crate::state::cluster::{Health, Node};
-use crate::state::jobs::{Ask, AskState, Ending, HostUse, Job, Phase, Why};
+use crate::state::jobs::{Ask, AskState, Ending, HostUse, Job, Phase, Progress, Why};
+use crate::state::observed::Rates;
 use consort_types::*;
 use std::sync::Arc;
 
@@ -541,8 +544,44 @@ impl<'a> AskView<'a> {
     /// Work done so far, as time at its full width.
     pub fn worked_until(&self, now: Time) -> Span {
         let running = self.running_since().map_or(Span::ZERO, |since| now - since);
-        let (members, most) = self.width();
-        self.ask.worked + running.scaled(members, most)
+        let (pace, full) = self.pace();
+        self.ask.worked + running.scaled(pace, full)
+    }
+
+    /// How fast it runs against its full width, as a fraction: as observed where that is known, else in proportion to its
+    /// members. 1 of 1 while it does not run.
+    pub fn pace(&self) -> (u64, u64) {
+        match self.ask.allocation() {
+            Some(found) => pace(self.state, self.job, &found.placement, self.class().members()),
+            None => (1, 1),
+        }
+    }
+
+    /// What it last reported of itself, if it ever did.
+    pub fn progress(&self) -> Option<&'a Progress> {
+        self.job.progress.get(&(self.job.index(self.id)? as u32))
+    }
+
+    /// The setting it holds devices for.
+    pub fn setting(&self) -> Option<Setting> {
+        let placement = &self.ask.allocation()?.placement;
+        let batch = self.progress().map_or(0, |progress| progress.sample.batch);
+        Some(setting(self.state, placement, batch))
+    }
+
+    /// The setting under which its job last reported a rate.
+    pub fn last_setting(&self) -> Option<Setting> {
+        self.rates().rows().iter().max_by_key(|row| row.seen).map(|row| row.setting)
+    }
+
+    /// Rates that were observed of its own job.
+    pub(crate) fn rates(&self) -> &'a Rates {
+        &self.job.rates
+    }
+
+    /// The same of all jobs of its tenant and name, its own among them.
+    pub(crate) fn rates_of_name(&self) -> Option<&'a Rates> {
+        self.state.observed.of(self.job.tenant, &self.job.spec.name)
     }
 
     /// Members it runs with, and members at its widest; the same while it does not run.

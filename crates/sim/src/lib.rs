@@ -24,5 +24,6 @@ pub mod report;
 pub mod run;
 pub mod scenario;
 pub mod swarm;
+pub mod truth;
 pub mod workload;
 pub mod world;

@@ -39,6 +39,7 @@ pub use consort_types::file::{ReadError, limits};
 pub(crate) use consort_types::file::{read_error, value, yaml};
 pub use read::{read_cluster, read_workload};
 
+use crate::truth::Speed;
 use consort_types::{
     Condition, DeviceGroup, Host, Input, JobSpec, KindSpec, NodeSpec, QueueSpec, Settings, Span, TenantSpec,
     Time,
@@ -99,12 +100,24 @@ pub struct Submission {
 }
 
 /// How a job really behaves.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Truth {
     /// For each stage, the run time of one ask of it at its largest width, without interruptions.
     pub lengths: Vec<Span>,
     /// So many first attempts of the first stage fail, half-way through.
     pub failures: u32,
+    /// How fast it really is; in proportion to its width when absent.
+    pub speed: Option<Arc<Speed>>,
+}
+
+/// By hand: a workload that says nothing of speed keeps the digest it had before there was any.
+impl Hash for Truth {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.lengths, self.failures).hash(state);
+        if let Some(speed) = &self.speed {
+            speed.hash(state);
+        }
+    }
 }
 
 impl Truth {
@@ -113,7 +126,7 @@ impl Truth {
 
     /// One stage of this length that never fails.
     pub fn runs(length: Span) -> Self {
-        Self { lengths: vec![length], failures: 0 }
+        Self { lengths: vec![length], ..Self::default() }
     }
 }
 

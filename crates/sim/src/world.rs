@@ -4,7 +4,7 @@
 //! The scheduler learns of it only through inputs, which may come late, twice, or not at all.
 //!
 //! Work survives an interruption: what was done stays done, and the job's restart cost is added. An elastic ask that
-//! runs at part of its width takes longer in proportion.
+//! runs at part of its width takes longer in proportion, unless its truth says how fast it really is.
 
 mod act;
 mod faults;
@@ -17,6 +17,7 @@ pub use act::{Act, Attempt, Request};
 pub use faults::{Delays, Faults};
 
 use crate::dice::Dice;
+use crate::truth::Speed;
 use crate::workload::{Cluster, Submission};
 use consort_types::*;
 use node::Nodes;
@@ -63,6 +64,8 @@ enum Happening {
     Refuse(AllocationId),
     Over(AllocationId, Verdict),
     Gone(AllocationId),
+    /// It says how far it is.
+    Report(AllocationId),
     Heard(u64),
     /// With the number of the silence that it ends.
     Reconnect(NodeId, u32),
@@ -84,9 +87,10 @@ struct Live {
     /// Where its workers are, or may be.
     nodes: Vec<NodeId>,
     grants: Vec<Grant>,
-    /// Set once its workers are up: since when, and at which fraction of its full width (members now, members at most).
-    running: Option<(Time, u32, u32)>,
-    width: (u32, u32),
+    /// Set once its workers are up: since when, and at which fraction of its full speed.
+    running: Option<(Time, u64, u64)>,
+    /// The same fraction, before and after it runs.
+    pace: (u64, u64),
     /// Its workers are no more; what is left is to say so.
     over: Option<Outcome>,
     leaving: bool,
@@ -214,8 +218,8 @@ impl VirtualWorld {
         if live.over.is_some() || live.leaving || live.running.is_some() || !is_heard {
             return; // brought up again when the node responds again
         }
-        let (members, most) = live.width;
-        live.running = Some((now, members, most));
+        let (part, whole) = live.pace;
+        live.running = Some((now, part, whole));
         self.come(now, id);
         let left = self.work_left(id.ask);
         let is_service = self.truth(id.ask).is_some_and(|truth| {
@@ -226,9 +230,31 @@ impl VirtualWorld {
                 && self.truth(id.ask).is_some_and(|truth| id.attempt <= truth.truth.failures);
             let (work, verdict) =
                 if breaks { (Span(left.0 / 2), Verdict::Broke) } else { (left, Verdict::Done) };
-            self.later(now + work.scaled(most, members.max(1)), Happening::Over(id, verdict));
+            self.later(now + work.scaled(whole, part.max(1)), Happening::Over(id, verdict));
         }
         self.say(now, Input::Started(id), inputs);
+        if !is_service && self.speed(id.ask).is_some_and(|speed| speed.steps.is_some()) {
+            self.later(now + Speed::BEAT, Happening::Report(id));
+        }
+    }
+
+    fn speed(&self, ask: AskId) -> Option<&Speed> {
+        self.truth(ask)?.truth.speed.as_deref()
+    }
+
+    /// A job that runs says how far it is, and will again. Nobody hears it on a node that is silent.
+    fn report(&mut self, now: Time, id: AllocationId, inputs: &mut Vec<Input>) {
+        let Some(live) = self.live.get(&id).filter(|live| live.over.is_none()) else { return };
+        let Some((since, part, whole)) = live.running else { return };
+        let is_heard = live.nodes.iter().all(|&node| !self.nodes.is_silent(node));
+        let length =
+            self.truth(id.ask).map_or(Span::ZERO, |truth| truth.truth.lengths[usize::from(id.ask.stage)]);
+        let left = self.work_left(id.ask) - (now - since).scaled(part, whole);
+        let sample = self.speed(id.ask).and_then(|speed| speed.sample(left, length, (part, whole)));
+        if let Some(sample) = sample.filter(|_| is_heard) {
+            self.say(now, Input::Progress(vec![Report { allocation: id, sample }]), inputs);
+        }
+        self.later(now + Speed::BEAT, Happening::Report(id));
     }
 
     fn over(&mut self, now: Time, id: AllocationId, verdict: Verdict, inputs: &mut Vec<Input>) {
@@ -269,11 +295,10 @@ impl VirtualWorld {
 
     /// Remembers how much an interrupted ask still has to do. Once for each attempt: then it no longer runs.
     fn note_progress(&mut self, now: Time, id: AllocationId) {
-        let Some((since, members, most)) = self.live.get_mut(&id).and_then(|live| live.running.take()) else {
+        let Some((since, part, whole)) = self.live.get_mut(&id).and_then(|live| live.running.take()) else {
             return;
         };
-        let ran = now - since;
-        let done = ran.scaled(members, most.max(1));
+        let done = (now - since).scaled(part, whole.max(1));
         let left = (self.work_left(id.ask) - done).max(Span::ZERO);
         self.left.insert(id.ask, left + self.restart_cost(id.ask));
     }
@@ -346,6 +371,7 @@ impl World for VirtualWorld {
                 }
                 Happening::Over(id, verdict) => self.over(now, id, verdict, inputs),
                 Happening::Gone(id) => self.gone(now, id, inputs),
+                Happening::Report(id) => self.report(now, id, inputs),
                 Happening::Heard(number) => inputs.extend(self.nodes.heard(number)),
                 Happening::Reconnect(node, number) => self.reconnect(now, node, number, inputs),
                 Happening::LeaseOut(node, number) => self.lease_out(now, node, number),

@@ -342,13 +342,13 @@ fn hashes_are_pinned() {
 }
 
 const PINNED: [&str; 8] = [
-    "fifo 9f3f167bb52f3fba",
-    "priority 560754e46b9e43aa",
-    "fair 082dd5ec24c72143",
-    "shortest 8183c47a2f806eb9",
-    "qssf 0dfaabdab8ef33f1",
-    "shortest-remaining 78fc1e3f1453e90f",
-    "las 236a1d287ef61e94",
-    "deadline 87b8ca77b0971a69",
+    "fifo 38b81bc228356829",
+    "priority 0a009f640e8da6f7",
+    "fair 075fed39f49a72d9",
+    "shortest 73aedfab89ccd63a",
+    "qssf 7f548462af5870eb",
+    "shortest-remaining 37b7251463af833c",
+    "las 6b1dd49005e55df9",
+    "deadline d8256c93ebeea4b6",
 ];
-const PINNED_HISTORY: &str = "d0fddd37d3bb52b1";
+const PINNED_HISTORY: &str = "d56f32928ebce251";

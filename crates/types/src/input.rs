@@ -9,6 +9,7 @@ use crate::cluster::{Host, KindSpec, NodeSpec, Settings};
 use crate::id::{AllocationId, JobId, NodeId};
 use crate::job::JobSpec;
 use crate::plan::Plan;
+use crate::progress::Report;
 use crate::tenant::{QueueSpec, TenantSpec};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
@@ -142,6 +143,8 @@ pub enum Input {
         /// From which moment on.
         since: Time,
     },
+    /// What running jobs report of themselves. It changes what is believed, and is no reason to plan.
+    Progress(Vec<Report>),
 }
 
 impl Input {

@@ -193,6 +193,17 @@ pub fn accepted(input: &Input, submitted: Option<JobId>, by: &str, names: &impl 
             told.numbers.extend([("attempt", id.attempt.into()), ("bytes", bytes.cast_signed())]);
             ("output-lost", format!("{bytes} bytes of the output of {} were lost", names.attempt(*id)))
         }
+        Input::Progress(reports) => {
+            told.numbers.insert("reports", reports.len() as i64);
+            let text = match &reports[..] {
+                [report] => {
+                    told.numbers.insert("attempt", report.allocation.attempt.into());
+                    format!("{} reports {}", names.attempt(report.allocation), report.sample)
+                }
+                _ => format!("{} jobs report progress", reports.len()),
+            };
+            ("progress", text)
+        }
         Input::Ended { allocation: id, outcome, why } => {
             told.numbers.insert("attempt", id.attempt.into());
             if let crate::Outcome::Failed { code, .. } = outcome {
@@ -214,6 +225,10 @@ fn subject(input: &Input) -> Option<JobId> {
         | Input::StartRefused { allocation: id, .. }
         | Input::OutputLost { allocation: id, .. }
         | Input::Ended { allocation: id, .. } => Some(id.ask.job),
+        Input::Progress(reports) => match &reports[..] {
+            [report] => Some(report.allocation.ask.job),
+            _ => None,
+        },
         _ => None,
     }
 }

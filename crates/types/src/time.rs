@@ -54,7 +54,8 @@ impl Span {
     }
 
     /// The span times `part / whole`, rounded towards zero; `whole` is not 0.
-    pub fn scaled(self, part: u32, whole: u32) -> Self {
+    pub fn scaled(self, part: impl Into<u64>, whole: impl Into<u64>) -> Self {
+        let (part, whole) = (part.into(), whole.into());
         if part == whole {
             return self;
         }

@@ -36,6 +36,7 @@ fn main() {
         record_dir: folder.join("records"),
         begun: Default::default(),
         log_dir: folder.join("logs"),
+        channel: Arc::new(|_| vec![]),
         shim: ShimProgram { program, arguments: vec![], forks: true },
         containers: Default::default(),
         inventory: Arc::new(Inventory::new("here", vec![device], vec![])),

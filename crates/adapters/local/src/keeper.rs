@@ -16,9 +16,10 @@ use crate::world::Setup;
 use consort_agent::launch::{Known, Order, Shims, Slot, allocation_name, allocation_of};
 use consort_agent::news::News;
 use consort_agent::process::{self, Crew, Identity};
+use consort_agent::progress::{Faults, Reports};
 use consort_agent::status::Started;
-use consort_agent::untrusted;
-use consort_types::{AllocationId, Desired, Input, Placement, Wanted};
+use consort_agent::untrusted::{self, Owners};
+use consort_types::{AllocationId, Desired, Input, Placement, Sample, Wanted};
 use rustix::event::{Timespec, epoll};
 use rustix::fd::OwnedFd;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -33,6 +34,7 @@ use std::time::{Duration, Instant};
 pub(crate) enum Message {
     Desire(Vec<Desired>),
     Forget(AllocationId),
+    Progress(AllocationId, Sample),
     /// End what is not among these; the sender is dropped when it is gone.
     Clear(BTreeSet<AllocationId>, Sender<()>),
     /// End everything; the sender is dropped when it is gone.
@@ -80,6 +82,7 @@ pub(crate) struct Keeper {
     wary: bool,
     /// What was last found out about a job: the tasks of one array come one after another.
     known: Option<Known>,
+    reports: Reports,
 }
 
 impl Keeper {
@@ -89,13 +92,16 @@ impl Keeper {
         inbox: Receiver<Message>,
         bell: Arc<OwnedFd>,
         news: Arc<News>,
+        faults: Faults,
     ) -> io::Result<Self> {
         let crews = process::crews(&setup.run_dir);
         let known_ranks = known_ranks(&records, &crews);
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &*bell, epoll::EventData::new_u64(BELL), epoll::EventFlags::IN)?;
+        let reports = Reports::new(&setup.run_dir, Owners::ours(), faults);
         Ok(Self {
             shims: Shims::new(setup.shim.clone()),
+            reports,
             setup,
             soft_files: raise_open_files(),
             inbox,
@@ -137,6 +143,10 @@ impl Keeper {
             for id in self.restless.clone() {
                 self.advance(id);
             }
+            let reports = self.reports.due();
+            if !reports.is_empty() {
+                self.tell(Input::Progress(reports));
+            }
             let is_over = |id: &AllocationId| self.allocations.get(id).is_none_or(|found| found.done);
             self.awaited.retain(|(all, _)| !all.iter().all(is_over));
             self.remove_trash();
@@ -167,6 +177,7 @@ impl Keeper {
         });
         let pause =
             if self.trash.is_empty() { pause } else { Some(Timespec { tv_sec: 0, tv_nsec: 1_000_000 }) };
+        let pause = pause.or_else(|| self.reports.next().and_then(|span| Timespec::try_from(span).ok()));
         let mut events = [const { std::mem::MaybeUninit::uninit() }; 256];
         match epoll::wait(&self.epoll, &mut events, pause.as_ref()) {
             Ok((events, _)) => events.iter().map(|event| event.data.u64()).collect(),
@@ -194,6 +205,7 @@ impl Keeper {
                 }
                 self.advance(id);
             }
+            Message::Progress(id, sample) => drop(self.reports.hand_in(id, sample)),
             Message::Clear(desired, gone) => {
                 let others = self.clear(&desired);
                 self.awaited.push((others, gone));
@@ -214,9 +226,7 @@ impl Keeper {
         let size: u32 = placement.fills.iter().map(|fill| fill.count).sum();
         let is_known = self.setup.begun.contains(&id) || self.known_ranks.contains_key(&id);
         let orders = self.make_orders(id, placement);
-        let needs_folder = orders.as_ref().is_ok_and(|orders| orders.iter().any(Order::needs_folder));
-        let folder = if needs_folder { self.make_folder(id) } else { Ok(!self.has_folder(id)) };
-        let (fresh, refused) = match folder {
+        let (fresh, refused) = match self.make_folder(id) {
             Ok(new) => (new && !is_known, None),
             // What runs already needs no folder.
             Err(_) if is_known => (false, None),
@@ -275,10 +285,6 @@ impl Keeper {
             io::ErrorKind::InvalidData => untrusted::remove(base, name, &mut 1).and_then(|_| make()),
             _ => Err(error),
         })
-    }
-
-    fn has_folder(&self, id: AllocationId) -> bool {
-        untrusted::exists(&self.setup.run_dir, Path::new(&allocation_name(id)))
     }
 
     /// Whatever is found and is not desired is nobody's: folders, records and processes.

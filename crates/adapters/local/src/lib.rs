@@ -23,4 +23,4 @@ mod records;
 mod report;
 mod world;
 
-pub use world::{CAPABILITIES, LocalWorld, Setup};
+pub use world::{CAPABILITIES, LocalWorld, Reporter, Setup};

@@ -12,8 +12,11 @@ use consort_agent::discover::Inventory;
 use consort_agent::health::HealthWatch;
 use consort_agent::launch::ShimProgram;
 use consort_agent::news::{News, locked};
+use consort_agent::progress::Faults;
 use consort_agent::{owned, words};
-use consort_types::{AllocationId, Capabilities, Desired, Illness, Input, NodeId, Time, Works, World};
+use consort_types::{
+    AllocationId, Capabilities, Desired, Illness, Input, NodeId, Sample, Time, Works, World,
+};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 use std::collections::{BTreeMap, BTreeSet};
@@ -49,6 +52,8 @@ pub struct Setup {
     pub first_device: u32,
     /// Whoever knows what jobs run.
     pub works: Arc<dyn Works>,
+    /// Variables by which a worker can report progress over HTTP; none where nobody listens.
+    pub channel: Arc<dyn Fn(AllocationId) -> Vec<(String, String)> + Send + Sync>,
     /// Called, from another thread, when there is something to observe.
     pub wake: Arc<dyn Fn() + Send + Sync>,
 }
@@ -58,6 +63,7 @@ pub struct LocalWorld {
     messages: Sender<Message>,
     bell: Arc<OwnedFd>,
     news: Arc<News>,
+    faults: Faults,
     node: NodeId,
     thread: Option<JoinHandle<()>>,
     health: Option<HealthWatch>,
@@ -83,9 +89,22 @@ impl LocalWorld {
         let node = setup.node;
         let records = Records::open(&setup.record_dir, &setup.run_dir)
             .map_err(|error| told("record", &setup.record_dir, error))?;
-        let mut keeper = Keeper::new(setup, records, inbox, bell.clone(), news.clone())?;
-        let thread = std::thread::Builder::new().name("local-world".into()).spawn(move || keeper.run())?;
-        Ok(Self { messages, bell, news, node, thread: Some(thread), health: None, kept_ill: Arc::default() })
+        let faults = Faults::default();
+        let mut keeper = Keeper::new(setup, records, inbox, bell.clone(), news.clone(), faults.clone())?;
+        let thread =
+            Some(std::thread::Builder::new().name("local-world".into()).spawn(move || keeper.run())?);
+        let (health, kept_ill) = (None, Arc::default());
+        Ok(Self { messages, bell, news, faults, node, thread, health, kept_ill })
+    }
+
+    /// Takes progress that a job reports by a request, from any thread.
+    pub fn reporter(&self) -> Reporter {
+        Reporter { messages: self.messages.clone(), bell: self.bell.clone() }
+    }
+
+    /// What is wrong with files of progress, kept up to date.
+    pub fn faults(&self) -> Faults {
+        self.faults.clone()
     }
 
     /// Whatever is found in the run folder and is not among these is nobody's. It is ended and removed without a report;
@@ -134,6 +153,21 @@ impl LocalWorld {
         // Everything would hang without a word if this went unnoticed; the journal brings us back.
         assert!(alive, "the thread of the local world is gone");
         let _ = rustix::io::write(&*self.bell, &1u64.to_ne_bytes());
+    }
+}
+
+/// Takes progress that a job reports by a request.
+pub struct Reporter {
+    messages: Sender<Message>,
+    bell: Arc<OwnedFd>,
+}
+
+impl Reporter {
+    /// Of an attempt that is known to be meant by the one who reports. Nothing happens if it does not run.
+    pub fn report(&self, allocation: AllocationId, sample: Sample) {
+        if self.messages.send(Message::Progress(allocation, sample)).is_ok() {
+            let _ = rustix::io::write(&*self.bell, &1u64.to_ne_bytes());
+        }
     }
 }
 

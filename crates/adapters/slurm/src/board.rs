@@ -3,6 +3,7 @@
 
 use crate::engine::About;
 use consort_agent::news::locked;
+use consort_agent::progress::Faults;
 use consort_types::AllocationId;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 pub struct Board {
     about: About,
     written: Mutex<Written>,
+    faults: Faults,
 }
 
 #[derive(Default)]
@@ -28,7 +30,7 @@ struct Written {
 
 impl Board {
     pub(crate) fn new(about: About) -> Self {
-        Self { about, written: Mutex::default() }
+        Self { about, written: Mutex::default(), faults: Faults::default() }
     }
 
     /// How Slurm is reached.
@@ -38,7 +40,16 @@ impl Board {
 
     /// What Slurm last said of an attempt: `Slurm job 12 is pending: Resources`.
     pub fn attempt(&self, id: AllocationId) -> Option<String> {
-        locked(&self.written).attempts.get(&id).cloned()
+        let said = locked(&self.written).attempts.get(&id).cloned();
+        match (said, self.faults.of(id)) {
+            (Some(said), Some(fault)) => Some(format!("{said}; {fault}")),
+            (said, fault) => said.or(fault),
+        }
+    }
+
+    /// What is wrong with files of progress, to be kept up to date.
+    pub(crate) fn faults(&self) -> Faults {
+        self.faults.clone()
     }
 
     /// Since when Slurm does not answer, and in what way.

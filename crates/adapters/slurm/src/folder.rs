@@ -19,6 +19,7 @@ pub use records::Intent;
 use crate::script::Making;
 use consort_agent::launch::{allocation_name, allocation_of};
 use consort_agent::owned;
+use consort_agent::progress::{self, Faults, Reports};
 use consort_agent::untrusted::{self, Owners};
 use consort_types::AllocationId;
 use std::fs;
@@ -63,6 +64,17 @@ impl Folder {
     /// Owners of files that a job may have written.
     fn theirs(&self) -> Owners {
         self.owner.map_or_else(Owners::ours, Owners::ours_or)
+    }
+
+    /// Reports that jobs write.
+    pub fn reports(&self, faults: Faults) -> Reports {
+        Reports::new(&self.shared, self.theirs(), faults)
+    }
+
+    /// The files of progress of an attempt with so many workers, from the shared folder. Scripts name them too: `script.rs`.
+    pub fn progress(id: AllocationId, workers: u32) -> impl Iterator<Item = PathBuf> {
+        let out = Path::new("run").join(allocation_name(id)).join("out");
+        (0..workers).map(move |rank| out.join(format!("{}.{rank}", progress::FILE)))
     }
 
     fn of(&self, id: AllocationId) -> PathBuf {

@@ -28,6 +28,7 @@ use crate::shapes::Job;
 use crate::world::Setup;
 use consort_agent::launch::{Known, allocation_name};
 use consort_agent::news::News;
+use consort_agent::progress::Reports;
 use consort_types::*;
 use pace::Pace;
 use std::collections::{BTreeMap, BTreeSet};
@@ -95,6 +96,7 @@ pub(crate) struct Poller {
     trash: BTreeSet<AllocationId>,
     /// Those whose end somebody waits for.
     awaited: Vec<(Vec<AllocationId>, Sender<()>)>,
+    reports: Reports,
 }
 
 impl Poller {
@@ -112,6 +114,7 @@ impl Poller {
         setup.shared = folder.shared().to_path_buf();
         let beliefs = std::mem::take(&mut setup.beliefs).into_iter().collect();
         let mut poller = Self {
+            reports: folder.reports(board.faults()),
             engine,
             setup,
             folder,
@@ -174,6 +177,9 @@ impl Poller {
             return Duration::from_millis(1);
         }
         let mut at = self.sweep.at();
+        if let Some(span) = self.reports.next() {
+            at = at.min(now + span);
+        }
         if self.attempts.values().any(Attempt::is_restless) {
             at = at.min(self.glance.at());
         }
@@ -207,6 +213,10 @@ impl Poller {
         let ids: Vec<AllocationId> = self.attempts.values().filter(unsettled).map(|one| one.id).collect();
         for id in ids {
             self.advance(id);
+        }
+        let reports = self.reports.due();
+        if !reports.is_empty() {
+            self.tell(Input::Progress(reports));
         }
         self.clean();
     }

@@ -79,6 +79,8 @@ impl Container {
         if order.workdir != "/" {
             say(&mount(Path::new(&order.workdir), "")?);
         }
+        // Where the worker writes its progress.
+        say(&mount(call.slot, "")?);
         say(&format!("--workdir={}", order.workdir));
         if let Some(script) = call.script {
             say(&mount(script, ",readonly")?);

@@ -4,6 +4,7 @@ use super::server::Problem;
 use crate::moment::Moment;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// A job in one line.
@@ -184,7 +185,7 @@ pub struct StoryLine {
 }
 
 /// One part of a job that is granted or refused as a whole.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ask {
     /// The name of its stage.
     pub stage: String,
@@ -204,6 +205,49 @@ pub struct Ask {
     pub reason: String,
     /// What the world that carries it out says of it, as `Slurm job 12 is pending: Priority`; absent when nothing.
     pub engine: Option<String>,
+    /// What it last reported of itself; absent if it never did.
+    #[serde(default)]
+    pub progress: Option<Progress>,
+}
+
+/// What a part of a job last reported of itself, in its own unit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Progress {
+    /// Time of the last report.
+    pub at: Moment,
+    /// Attempt that reported last.
+    pub attempt: u32,
+    /// In words.
+    pub text: String,
+    /// What it counts in.
+    pub unit: Option<String>,
+    /// Work done so far.
+    pub done: f64,
+    /// Work in all.
+    pub total: Option<f64>,
+    /// Work that the last save would restore.
+    pub saved: Option<f64>,
+    /// Expected rate, per second: of its reports, the latest of which weigh most.
+    pub rate_per_s: Option<f64>,
+    /// Mean deviation from that rate.
+    pub rate_spread_per_s: Option<f64>,
+    /// Expected time left, in seconds.
+    pub left_s: Option<f64>,
+    /// Global batch size.
+    pub batch: Option<u64>,
+    /// Most memory used on one device.
+    pub memory_bytes: Option<u64>,
+    /// Most power drawn by one device.
+    pub power_w: Option<f64>,
+    /// Statistics by name.
+    pub stats: BTreeMap<String, f64>,
+}
+
+/// A report of progress was taken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Reported {
+    /// Attempt that it counts for, as `12.0.0#1`. It counts only while that attempt runs.
+    pub attempt: String,
 }
 
 /// Why a job is where it is.

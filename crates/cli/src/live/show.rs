@@ -6,7 +6,7 @@ use crate::failure::{Failure, one_line};
 use crate::numbers::{counted, decimal, duration, thousands};
 use crate::screen::{Screen, print, print_json};
 use crate::table::Table;
-use consort_api::shapes::{Ask, JobDetail};
+use consort_api::shapes::{Ask, JobDetail, Progress};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -78,6 +78,10 @@ fn facts(detail: &JobDetail) -> Vec<(&'static str, String)> {
     say("started", job.started.map(|moment| wording::instant(moment, now)).unwrap_or_default());
     say("ended", job.ended.map(|moment| wording::instant(moment, now)).unwrap_or_default());
     let used = |ms: u64, words: String| if ms > 0 { words } else { String::new() };
+    for ask in detail.asks.iter().take(SHOWN) {
+        let part = if detail.asks.len() > 1 { format!("task {}: ", ask.task) } else { String::new() };
+        say("progress", ask.progress.as_ref().map(|found| part + &progress(found)).unwrap_or_default());
+    }
     say("cpu time", used(job.used_cpu_ms, duration(job.used_cpu_ms as f64 / 1000.0)));
     let gib_seconds = job.used_memory_mib_ms as f64 / 1000.0 / 1024.0;
     let memory_time = match gib_seconds < 3600.0 {
@@ -106,6 +110,18 @@ fn facts(detail: &JobDetail) -> Vec<(&'static str, String)> {
     }
     say("output lost", detail.output_lost.map(|lost| wording::lost(lost, now)).unwrap_or_default());
     facts
+}
+
+/// `1,200 of 5,000 steps, 3.2 steps a second; about 19m left, saved at 1,000; reported 8s ago`.
+fn progress(found: &Progress) -> String {
+    let mut text = found.text.clone();
+    let left = found.left_s.map(|left| format!("about {} left", duration(left)));
+    let saved = found.saved.map(|saved| format!("saved at {}", decimal(saved, 1)));
+    let more: Vec<String> = [left, saved].into_iter().flatten().collect();
+    if !more.is_empty() {
+        text += &format!("; {}", more.join(", "));
+    }
+    text + &format!("; reported {} ago", duration(wording::ago(found.at, wording::now()).max(0.0)))
 }
 
 fn asks(asks: &[Ask]) -> Table {

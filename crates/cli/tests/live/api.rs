@@ -8,14 +8,14 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
 /// An answer, as it came.
-struct Answer {
-    status: u16,
+pub struct Answer {
+    pub status: u16,
     kind: String,
     body: String,
 }
 
 /// One request, spoken by hand, so that nothing is smoothed over.
-fn ask(house: &House, token: Option<&str>, method: &str, path: &str, kind: &str, body: &[u8]) -> Answer {
+pub fn ask(house: &House, token: Option<&str>, method: &str, path: &str, kind: &str, body: &[u8]) -> Answer {
     let client = house.client().expect("it is up");
     let mut stream = TcpStream::connect(client.url().trim_start_matches("http://")).expect("it listens");
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");

@@ -20,12 +20,12 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn page(name: &str) -> String {
+pub fn page(name: &str) -> String {
     fs::read_to_string(repository().join(name)).expect("a page")
 }
 
 /// The blocks of a page between fences, each with what stands behind its first fence.
-fn blocks(text: &str) -> Vec<(String, Vec<String>)> {
+pub fn blocks(text: &str) -> Vec<(String, Vec<String>)> {
     let mut blocks: Vec<(String, Vec<String>)> = vec![];
     let mut is_inside = false;
     for line in text.lines() {

@@ -21,6 +21,7 @@ mod kills;
 mod logs;
 mod loss;
 mod lost_output;
+mod progress;
 mod refusals;
 mod restart;
 mod runtimes;

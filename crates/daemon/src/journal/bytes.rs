@@ -7,7 +7,8 @@
 use consort_types::{Actor, Event, Fact, Time};
 use serde::{Deserialize, Serialize};
 
-/// The version that is written. Version 1 had no nodes that leave for good; everything else is the same.
+/// The version that is written. Version 1 had no nodes that leave for good and no reports of progress; everything else is
+/// the same.
 pub const VERSION: u32 = 2;
 
 #[derive(Serialize)]

@@ -10,6 +10,7 @@ use crate::crash;
 use crate::fault::Fault;
 use consort_agent::owned::{self, Refused};
 use consort_sched::{LAYOUT, Saved};
+use consort_types::{Event, Fact, Input};
 use std::fs::{self, File};
 use std::io::{BufWriter, Read, Write};
 use std::path::Path;
@@ -18,6 +19,14 @@ const FILE: &str = "snapshot";
 const MAGIC: &[u8; 8] = b"CONSORT\x01";
 /// Magic, layout, hash of the state, checksum of these two and the body. The same in every version.
 const HEAD: usize = 8 + 4 + 8 + 4;
+
+/// What replaying an event costs, in plain events: one may hold the reports of many jobs.
+pub fn weight(event: &Event) -> u64 {
+    match &event.fact {
+        Fact::Accepted(Input::Progress(reports)) => reports.len() as u64,
+        _ => 1,
+    }
+}
 
 /// Writes a snapshot and returns its size. Called beside the loop, on a copy of the state.
 pub fn write(folder: &Path, saved: &Saved) -> Result<u64, Fault> {

@@ -2,8 +2,8 @@
 
 use crate::telling;
 use consort_api::Moment;
-use consort_api::shapes::{Ask, Job, JobDetail, State};
-use consort_sched::{AskView, Doing, JobView, Reading};
+use consort_api::shapes::{Ask, Job, JobDetail, Progress, State};
+use consort_sched::{AskView, Doing, JobView, Reading, View, belief};
 use consort_types::*;
 use std::collections::BTreeMap;
 
@@ -339,6 +339,7 @@ pub fn detail(reading: &Reading<'_>, now: Time, words: &Words<'_>, id: JobId) ->
             since: since.map(Moment),
             reason,
             engine: engine(words, &ask),
+            progress: progress(&view, &ask, now),
         }
     };
     let asks = asks(reading, &job).take(TOLD).map(told).collect();
@@ -356,5 +357,34 @@ pub fn detail(reading: &Reading<'_>, now: Time, words: &Words<'_>, id: JobId) ->
         story: telling::story(job.story(), spec),
         output_lost: None,
         job: line,
+    })
+}
+
+/// What an ask last reported of itself.
+fn progress(view: &View<'_>, ask: &AskView<'_>, now: Time) -> Option<Progress> {
+    let found = ask.progress()?;
+    let Sample { done_milli, total_milli, saved_milli, batch, memory_bytes, power_mw, unit, stats, .. } =
+        &found.sample;
+    let milli = |number: u64| number as f64 / 1e3;
+    let some = |number: u64| (number > 0).then_some(number);
+    let setting = ask.setting().or_else(|| ask.last_setting());
+    let rate = setting.and_then(|setting| belief::speed::rate(ask, &setting));
+    let nano = |number: u64| number as f64 / 1e9;
+    let left = (*total_milli > 0).then(|| belief::length::time_left(view, ask.id(), now)).flatten();
+    Some(Progress {
+        at: Moment(found.at),
+        attempt: found.attempt,
+        text: found.sample.to_string(),
+        unit: unit.as_deref().map(Into::into),
+        done: milli(*done_milli),
+        total: some(*total_milli).map(milli),
+        saved: some(*saved_milli).map(milli),
+        rate_per_s: rate.map(|rate| nano(rate.value)),
+        rate_spread_per_s: rate.map(|rate| nano(rate.spread)),
+        left_s: left.map(Span::as_seconds),
+        batch: some(*batch),
+        memory_bytes: some(*memory_bytes),
+        power_w: some(*power_mw).map(milli),
+        stats: stats.iter().map(|(name, value)| (name.to_string(), *value as f64 / 1e3)).collect(),
     })
 }

@@ -4,6 +4,7 @@ use super::{Assembly, Halt, Host, Options};
 use crate::clock::Clock;
 use crate::fault::Fault;
 use crate::folder::{self, Folder};
+use crate::http::progress::channel;
 use crate::introduce::Introduction;
 use crate::journal::Journal;
 use crate::mail::mailbox;
@@ -11,8 +12,9 @@ use crate::site::{Admits, LogFile, Reading, Site, log_files};
 use consort_agent::containers::{Choice, Containers};
 use consort_agent::discover::{Declared, FoundDevice, Inventory, Sources, discover};
 use consort_agent::launch::ShimProgram;
+use consort_agent::progress::Faults;
 use consort_agent::telemetry::{self, Telemetry};
-use consort_local::{LocalWorld, Setup};
+use consort_local::{LocalWorld, Reporter, Setup};
 use consort_types::*;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -71,6 +73,8 @@ pub fn up(options: &Options, local: Local, host: Arc<dyn Host>) -> Result<(), Fa
     let waker = mailbox.clone();
     let inventory = Arc::new(machine.inventory);
     let containers = Arc::new(Containers::new(local.containers));
+    let address = listener.local_addr().map_err(|error| Fault::new(error.to_string(), "try again"))?;
+    let (url, token) = (format!("http://{address}"), folder::token(&options.token)?);
     let setup = Setup {
         run_dir,
         // Made by the world: whether it is there tells it whether an older version was the last.
@@ -83,6 +87,7 @@ pub fn up(options: &Options, local: Local, host: Arc<dyn Host>) -> Result<(), Fa
         node,
         first_device,
         works: Arc::new(journal.shelf()?),
+        channel: Arc::new(move |allocation| channel(&url, &token, allocation)),
         wake: Arc::new(move || waker.news()),
     };
     let world = LocalWorld::open(setup);
@@ -100,6 +105,8 @@ pub fn up(options: &Options, local: Local, host: Arc<dyn Host>) -> Result<(), Fa
     let site = Arc::new(LocalSite {
         log_dir,
         containers,
+        reporter: world.reporter(),
+        faults: world.faults(),
         readings: Sensors::start(&inventory, local.nvidia_library),
         inventory,
     });
@@ -282,6 +289,8 @@ struct LocalSite {
     containers: Arc<Containers>,
     inventory: Arc<Inventory>,
     readings: Sensors,
+    reporter: Reporter,
+    faults: Faults,
 }
 
 /// The last readings of all sensors, kept fresh by a thread where there are any.
@@ -331,6 +340,14 @@ impl Site for LocalSite {
 
     fn logs(&self, job: JobId, spec: &JobSpec, work: &Work, wanted: &Admits<'_>) -> Vec<LogFile> {
         log_files(&self.log_dir, job, spec, work, wanted)
+    }
+
+    fn attempt(&self, allocation: AllocationId) -> Option<String> {
+        self.faults.of(allocation)
+    }
+
+    fn report(&self, allocation: AllocationId, sample: Sample) {
+        self.reporter.report(allocation, sample);
     }
 
     fn image_refusal(&self) -> Option<String> {

@@ -2,6 +2,7 @@
 //!
 //! Costs what the grants cost, and nothing for hosts where no node accounts for its own.
 
+use super::progress::pace;
 use crate::scheduler::Scheduler;
 use crate::state::jobs::*;
 use consort_types::*;
@@ -18,10 +19,10 @@ impl Scheduler {
         let ran = self.state.now - since;
         let job = self.state.jobs.get(id.job).expect("it is granted");
         let most = self.state.classes.get(job.stages[usize::from(id.stage)].class).members();
-        let members: u32 = allocation.placement.fills.iter().map(|fill| fill.count).sum();
+        let (pace, full) = pace(&self.state, job, &allocation.placement, most);
         let ask = self.ask_mut(id);
         ask.served = ask.served + ran;
-        ask.worked = ask.worked + ran.scaled(members, most);
+        ask.worked = ask.worked + ran.scaled(pace, full);
         self.attain(id, &allocation.placement.grants, ran);
     }
 

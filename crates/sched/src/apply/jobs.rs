@@ -3,8 +3,9 @@
 use super::memory::larger;
 use crate::scheduler::{Ended, Scheduler};
 use crate::state::jobs::{Ask, AskState, Ending, HostUse, Job, Last, Stage, Then, Why};
+use crate::state::observed::Rates;
 use consort_types::*;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 impl Scheduler {
@@ -75,6 +76,8 @@ impl Scheduler {
             dependents,
             story: Story::default(),
             hosts: HostUse::default(),
+            progress: BTreeMap::new(),
+            rates: Rates::default(),
         });
         match hopeless {
             Some(why) => self.end_job(id, why),
@@ -193,6 +196,7 @@ impl Scheduler {
         let job = self.state.jobs.get_mut(id.job).expect("it holds an allocation");
         let index = job.index(id).expect("it holds an allocation");
         job.asks[index].state = AskState::Done;
+        job.progress.remove(&(index as u32));
         if job.ending.is_some() {
             return self.leave_if_over(id.job);
         }

@@ -1,23 +1,59 @@
 //! How much longer something will run, as far as we believe.
 //!
-//! Today's belief is plain: what was declared, plus what every restart so far added, minus the work done. An ask without
-//! a declared estimate has none, and orders put it last.
+//! A job that reports its work and how much there is in all is believed: what is left, at the rate it is believed to have. Of
+//! any other job the declared estimate counts, plus what every restart so far added, minus the work done. An ask without either
+//! has no expected length, and orders put it last.
 
-use crate::view::View;
-use consort_types::{AskId, Span, Time};
+use super::speed;
+use crate::view::{AskView, View};
+use consort_types::{AskId, Sample, Span, Time};
 
 /// Work left, as time at full width; zero when it has overrun its estimate. The same whether it runs or waits, so that
 /// orders can compare by it.
 pub fn work_left(view: &View<'_>, id: AskId, now: Time) -> Option<Span> {
     let ask = view.ask(id)?;
     let spec = ask.spec();
+    if let Some(left) = reported(&ask, now, ask.width().1) {
+        return Some(left);
+    }
     let total = spec.estimate? + spec.restart_cost.times(i64::from(ask.restarts()));
     Some((total - ask.worked_until(now)).max(Span::ZERO))
 }
 
 /// Time left, were it to run on as wide as it does.
 pub fn time_left(view: &View<'_>, id: AskId, now: Time) -> Option<Span> {
+    let ask = view.ask(id)?;
+    let (members, _) = ask.width();
+    if let Some(left) = reported(&ask, now, members) {
+        return Some(left);
+    }
     let left = work_left(view, id, now)?;
-    let (members, most) = view.ask(id)?.width();
-    Some(left.scaled(most, members))
+    let (pace, full) = ask.pace();
+    Some(left.scaled(full, pace))
+}
+
+/// What is left by the job's own reports, at so many members.
+fn reported(ask: &AskView<'_>, now: Time, members: u32) -> Option<Span> {
+    let progress = ask.progress()?;
+    let Sample { done_milli: done, total_milli: total, rate_nano: last, .. } = progress.sample;
+    if total == 0 {
+        return None;
+    }
+    let setting = ask.setting().or_else(|| ask.last_setting())?;
+    let rate = speed::rate(ask, &speed::Setting { width: members, ..setting }).map(|belief| belief.value);
+    let rate = rate.unwrap_or(last);
+    if rate == 0 {
+        return None;
+    }
+    let nanoseconds = |milli: u64, rate: u64| {
+        let nanoseconds = i128::from(milli) * 1_000_000 * 1_000_000_000 / i128::from(rate);
+        Span(nanoseconds.min(i128::from(Span::CENTURY.0)) as i64)
+    };
+    let left = nanoseconds(total.saturating_sub(done), rate);
+    // It has gone on since it last reported, unless it began anew.
+    let goes_on = ask.running_since().is_some() && progress.attempt == ask.attempt();
+    let since = if goes_on { (now - progress.at).max(Span::ZERO) } else { Span::ZERO };
+    let here =
+        ask.setting().and_then(|setting| speed::rate(ask, &setting)).map_or(rate, |belief| belief.value);
+    Some((left - since.scaled(here, rate)).max(Span::ZERO))
 }

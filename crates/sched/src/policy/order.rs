@@ -56,6 +56,11 @@ pub trait Order: Send + Sync {
         0
     }
 
+    /// Whether keys depend on what running jobs report.
+    fn heeds_reports(&self) -> bool {
+        false
+    }
+
     /// When time alone next changes the order of things, if it does.
     fn next_change(&self, _view: &View<'_>, _now: Time) -> Option<Time> {
         None

@@ -62,6 +62,10 @@ impl Policy for Pipeline {
         }
     }
 
+    fn heeds_reports(&self) -> bool {
+        self.order.heeds_reports()
+    }
+
     fn next_change(&self, view: &View<'_>, now: Time) -> Option<Time> {
         self.order.next_change(view, now)
     }

@@ -14,9 +14,10 @@
 
 use crate::chunked::{Slots, SortedSet};
 use crate::class::ClassId;
+use crate::state::observed::Rates;
 use consort_types::*;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -165,6 +166,21 @@ pub(crate) struct Job {
     pub story: Story,
     /// What it had of hosts while it ran.
     pub hosts: HostUse,
+    /// What its asks last reported, by index; of those that ever did.
+    pub progress: BTreeMap<u32, Progress>,
+    /// How fast it was observed to run.
+    pub rates: Rates,
+}
+
+/// What an ask last reported of itself, put together from all reports.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Progress {
+    /// Attempt that reported last.
+    pub attempt: u32,
+    /// When it did.
+    pub at: Time,
+    /// The latest value of everything that was reported.
+    pub sample: Sample,
 }
 
 /// Processors and memory of hosts, multiplied by the time for which work ran on them. Exact, in whole numbers.

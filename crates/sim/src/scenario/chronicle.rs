@@ -145,6 +145,7 @@ impl Chronicle {
             Input::OutputLost { allocation, .. } => {
                 format!("report that output of {} was lost", cast.attempt(*allocation))
             }
+            Input::Progress(_) => "report of progress".into(),
             Input::NodeSilent(node) => format!("report that {} is silent", cast.node(*node)),
             Input::NodeReturned(node) => format!("report that {} returned", cast.node(*node)),
             Input::NodeFenced(node) => format!("report that {} was fenced", cast.node(*node)),

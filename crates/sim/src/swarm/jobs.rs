@@ -1,6 +1,7 @@
 //! Submissions that use everything a job can express; some of them cannot be accepted, and that is meant.
 
 use crate::dice::Dice;
+use crate::truth::Speed;
 use crate::workload::{Cluster, Submission, Truth};
 use consort_types::*;
 use std::sync::Arc;
@@ -55,8 +56,21 @@ fn submission(dice: &mut Dice, cluster: &Cluster, roles: &[Vec<Role>], index: us
         at,
         spec: Arc::new(spec),
         after,
-        truth: Truth { lengths, failures },
+        truth: Truth { lengths, failures, speed: speed(dice, cluster) },
     }
+}
+
+/// Most are as fast as everybody thinks.
+fn speed(dice: &mut Dice, cluster: &Cluster) -> Option<Arc<Speed>> {
+    dice.chance(0.3).then(|| {
+        let kind = dice.one_of(&cluster.kinds).name.clone();
+        Arc::new(Speed {
+            kinds: vec![(kind, dice.whole(50, 3_000))],
+            scaling_milli: dice.whole(0, 1_500),
+            apart_milli: dice.whole(100, 1_000),
+            steps: dice.chance(0.8).then(|| u64::from(dice.whole(1, 100_000))),
+        })
+    })
 }
 
 fn length(dice: &mut Dice) -> Span {

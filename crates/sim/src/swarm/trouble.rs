@@ -46,7 +46,7 @@ impl Trouble {
 
     /// One random act.
     pub fn strike(&mut self, now: Time, rollout: &mut Rollout<VirtualWorld>, witness: &mut Witness) {
-        match self.dice.below(28) {
+        match self.dice.below(29) {
             0..4 => self.ask_something(now, rollout, witness),
             4..6 => self.change_quota(now, rollout, witness),
             6..8 => self.drain(now, rollout, witness),
@@ -60,6 +60,7 @@ impl Trouble {
             22 => self.repeat_orders(now, rollout),
             23..25 => self.set_adrift(now, rollout),
             25..27 => self.leave(now, rollout),
+            27 => self.report_nonsense(now, rollout, witness),
             _ => self.talk_nonsense(now, rollout, witness),
         }
     }
@@ -250,9 +251,10 @@ impl Trouble {
                 None => return,
             }
         };
-        let input = match self.dice.below(3) {
+        let input = match self.dice.below(4) {
             0 => Input::Started(allocation),
-            1 => Input::StartRefused { allocation, why: "a lie".into() },
+            1 => Input::Progress(vec![Report { allocation, sample: self.some_sample() }]),
+            2 => Input::StartRefused { allocation, why: "a lie".into() },
             _ => Input::over(allocation, Outcome::Succeeded),
         };
         if view.fenced_attempts().any(|(fenced, _)| fenced == allocation) {
@@ -262,6 +264,34 @@ impl Trouble {
         let shown = super::words::input(&input);
         if self.say(now, rollout, witness, input) {
             witness.fail(format!("news of a wrong attempt was believed: {shown}"));
+        }
+    }
+
+    /// Progress that no job would make.
+    fn some_sample(&mut self) -> Sample {
+        let number = |dice: &mut Dice| dice.below(Sample::MOST) + 1;
+        let (done_milli, total_milli) = (number(&mut self.dice), number(&mut self.dice));
+        Sample { done_milli, total_milli, rate_nano: number(&mut self.dice), ..Sample::default() }
+    }
+
+    /// A job that runs reports whatever it likes, and something else that it cannot.
+    fn report_nonsense(&mut self, now: Time, rollout: &mut Rollout<VirtualWorld>, witness: &mut Witness) {
+        let view = rollout.scheduler.view();
+        let running =
+            view.granted().filter_map(|id| view.ask(id)).filter(|ask| ask.running_since().is_some());
+        let running: Vec<AllocationId> = running.map(|ask| ask.allocation()).collect();
+        if running.is_empty() {
+            return;
+        }
+        let allocation = *self.dice.one_of(&running);
+        self.count("progress out of the air");
+        let sane = Report { allocation, sample: self.some_sample() };
+        let insane = Report { allocation, sample: Sample { batch: u64::MAX, ..sane.sample.clone() } };
+        if self.say(now, rollout, witness, Input::Progress(vec![insane.clone()])) {
+            witness.fail(format!("absurd progress of {allocation} was believed"));
+        }
+        if !self.say(now, rollout, witness, Input::Progress(vec![insane, sane])) {
+            witness.fail(format!("progress of {allocation} was refused"));
         }
     }
 

@@ -157,6 +157,16 @@ impl Witness {
             Input::Started(_) => self.news.push(input.clone()),
             // What was stopped moved nothing on.
             Input::Ended { outcome: Outcome::Stopped, .. } => self.news.push(input.clone()),
+            // Progress moves nothing on, and is believed of what runs alone.
+            Input::Progress(reports) => {
+                for Report { allocation, sample } in reports {
+                    let runs = view.ask(allocation.ask).filter(|ask| ask.allocation() == *allocation);
+                    let runs = runs.is_some_and(|ask| ask.running_since().is_some());
+                    self.expect(runs && sample.batch < u64::MAX, || {
+                        format!("{allocation} reported progress")
+                    });
+                }
+            }
             Input::StartRefused { .. } | Input::Ended { .. } => {
                 self.idle_preemptions = 0;
                 self.news.push(input.clone());

@@ -192,7 +192,7 @@ fn job(recipe: &Recipe, kinds: &[(Kind, f64)], dice: &mut Dice, number: u32, at:
 
     let name = format!("job-{number}");
     let mut spec = JobSpec::gang(name.as_str(), width, Shape::of(&kind));
-    let mut truth = Truth { lengths: vec![length], failures: u32::from(failing) };
+    let mut truth = Truth { lengths: vec![length], failures: u32::from(failing), ..Truth::default() };
     let stage = &mut spec.stages[0];
     if bag {
         // The work of the gang, in pieces: four tasks for each device, each a quarter as long.

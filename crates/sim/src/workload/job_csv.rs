@@ -83,7 +83,7 @@ impl Columns {
         spec.stages[0].form = form;
         spec.stages[0].roles = vec![self.role(table)?];
         let failures = table.read(self.failures, value::retries)?.unwrap_or(0);
-        let truth = Truth { lengths: vec![length], failures };
+        let truth = Truth { lengths: vec![length], failures, ..Truth::default() };
         let submission = Submission { label: name, at, spec: Arc::new(spec), after: vec![], truth };
         Ok((submission, self.waits(table)?))
     }

@@ -104,7 +104,7 @@ fn job(mut fields: Fields, assembly: &mut Assembly<Place>) -> Result<(), ReadErr
         }
     };
     spec.stages = stages;
-    let truth = Truth { lengths, failures };
+    let truth = Truth { lengths, failures, ..Truth::default() };
     let submission = Submission { label: name, at, spec: Arc::new(spec), after: vec![], truth };
     assembly.add(submission, waits).map_err(|message| named.place.fail(message))
 }

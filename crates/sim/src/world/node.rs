@@ -5,6 +5,7 @@
 //! is *adrift* has no such agent: its work goes on until the node is in reach again.
 
 use super::{Happening, Live, VirtualWorld};
+use crate::truth::Place;
 use crate::workload::Cluster;
 use consort_types::*;
 use std::collections::BTreeMap;
@@ -88,6 +89,20 @@ impl Nodes {
         self.of_device[devices].fill(node);
     }
 
+    /// The kind of a device; empty if it is of a host.
+    fn kind_of(&self, device: DeviceId) -> &str {
+        let Some(&node) = self.of_device.get(device.index()) else { return "" };
+        let before = self.of_device[..device.index()].iter().rev();
+        let mut position = before.take_while(|&&other| other == node).count() as u32;
+        for group in &self.specs[node.index()].devices {
+            match position.checked_sub(group.count) {
+                Some(behind) => position = behind,
+                None => return &group.kind,
+            }
+        }
+        ""
+    }
+
     pub fn left(&mut self, node: NodeId) {
         self.condition[node.index()] = Condition::Left { confirmed: true };
     }
@@ -148,8 +163,12 @@ impl VirtualWorld {
         let most = stage.map_or(members, |stage| stage.roles.iter().map(|role| role.count.max).sum());
         let nodes = self.nodes.of(&placement.grants);
         let is_dead = nodes.iter().any(|&node| self.nodes.is_silent(node));
-        let (grants, width) = (placement.grants.clone(), (members, most));
-        self.live.insert(id, Live { nodes, grants, running: None, width, over: None, leaving: false });
+        let first = placement.devices().next().map(|grant| grant.device);
+        let kind = first.map_or("", |device| self.nodes.kind_of(device));
+        let place = Place { kind, members, most, nodes: nodes.len() as u32 };
+        let pace = self.speed(id.ask).map_or((members.into(), most.into()), |speed| speed.at(&place));
+        let grants = placement.grants.clone();
+        self.live.insert(id, Live { nodes, grants, running: None, pace, over: None, leaving: false });
         if is_dead {
             return; // nobody there to hear; the scheduler will find out that the node is gone
         }

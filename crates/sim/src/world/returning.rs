@@ -66,6 +66,7 @@ impl VirtualWorld {
             Happening::Up(other)
             | Happening::Refuse(other)
             | Happening::Over(other, _)
+            | Happening::Report(other)
             | Happening::Gone(other) => *other != id,
             Happening::Heard(_)
             | Happening::Reconnect(..)

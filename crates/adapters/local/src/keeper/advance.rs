@@ -8,7 +8,7 @@ use super::Keeper;
 use crate::allocation::{Allocation, State};
 use crate::{outcome, records};
 use consort_agent::launch::allocation_name;
-use consort_agent::{crash, untrusted, words};
+use consort_agent::{crash, progress, untrusted, words};
 use consort_types::{AllocationId, Input, Outcome, Time};
 use std::io;
 use std::path::Path;
@@ -82,7 +82,17 @@ impl Keeper {
         if allocation.released && !allocation.told_started && !allocation.forgotten {
             allocation.told_started = true;
             self.tell(Input::Started(allocation.id));
+            self.expect_reports(allocation);
         }
+    }
+
+    /// From now on its workers may report progress.
+    fn expect_reports(&mut self, allocation: &Allocation) {
+        let base = &self.setup.run_dir;
+        let slots = allocation.members.iter().map(|member| member.slot.folder());
+        let files = slots.filter_map(|slot| Some(slot.strip_prefix(base).ok()?.join(progress::FILE)));
+        let files: Vec<_> = files.collect();
+        self.reports.begin(allocation.id, files);
     }
 
     /// Whether the gang was given the word.
@@ -97,8 +107,12 @@ impl Keeper {
     fn finish(&mut self, allocation: &mut Allocation, ends: &[outcome::End]) {
         allocation.done = true;
         allocation.orders = Vec::new();
+        let report = self.reports.end(allocation.id);
         if allocation.forgotten {
             return;
+        }
+        if let Some(report) = report {
+            self.tell(Input::Progress(vec![report]));
         }
         let id = allocation.id;
         let lost = allocation.members.iter().filter_map(|member| member.lost);

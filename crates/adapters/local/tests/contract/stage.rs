@@ -118,6 +118,7 @@ impl Stage for Machine {
             record_dir: self.record_dir(),
             begun: Default::default(),
             log_dir: self.folder.path().join("logs"),
+            channel: Arc::new(|_| vec![]),
             shim: ShimProgram {
                 program: env!("CARGO_BIN_EXE_consort-local-shim").into(),
                 arguments: vec![],

@@ -39,6 +39,7 @@ fn main() {
         record_dir: Path::new(folder).join("records"),
         begun: Default::default(),
         log_dir: Path::new(folder).join("logs"),
+        channel: Arc::new(|_| vec![]),
         shim: ShimProgram { program: shim.into(), arguments: vec![], forks: true },
         containers: Default::default(),
         inventory: Arc::new(Inventory::new("here", (0..size).map(device).collect(), vec![])),

@@ -108,6 +108,7 @@ impl House {
             record_dir: self.record_dir(),
             begun: self.begun.clone(),
             log_dir: self.folder.path().join("logs"),
+            channel: Arc::new(|_| vec![]),
             shim: ShimProgram {
                 program: self.shim.clone(),
                 arguments: vec![],

@@ -10,6 +10,7 @@ use super::{LINGERS, Poller, submit};
 use crate::attempt::{Leaving, Rows, Sight, State, speaker};
 use crate::ended::{LastWord, NO_RECORD, Record, Teller, is_unexplained, judge};
 use crate::engine::Trouble;
+use crate::folder::Folder;
 use crate::shapes::Job;
 use consort_agent::words;
 use consort_types::{AllocationId, Cause, Input, Outcome};
@@ -147,7 +148,10 @@ impl Poller {
         let Some(attempt) = self.attempts.get_mut(&id) else { return };
         if !attempt.told_started && !attempt.forgotten && attempt.refused.is_none() {
             attempt.told_started = true;
+            let fills = attempt.placement.iter().flat_map(|placement| &placement.fills);
+            let workers = fills.map(|fill| fill.count).sum();
             self.tell(Input::Started(id));
+            self.reports.begin(id, Folder::progress(id, workers));
         }
     }
 
@@ -219,6 +223,7 @@ impl Poller {
         attempt.state = State::Over;
         self.just_freed.push((Instant::now(), attempt.grants().to_vec()));
         self.board.tell(id, None);
+        let report = self.reports.end(id);
         let attempt = &self.attempts[&id];
         if attempt.forgotten {
             self.attempts.remove(&id);
@@ -235,6 +240,9 @@ impl Poller {
             && (self.folder.begun(id) || left_no_record)
         {
             self.tell(Input::Started(id));
+        }
+        if let Some(report) = report {
+            self.tell(Input::Progress(vec![report]));
         }
         self.tell(input);
     }

@@ -263,7 +263,7 @@ while [ "$consort_position" -lt "$((consort_first + consort_devices))" ]; do
     CONSORT_DEVICES=${CONSORT_DEVICES:+$CONSORT_DEVICES,}$consort_position
     consort_position=$((consort_position + 1))
 done
-export CONSORT_DEVICES
+export CONSORT_DEVICES CONSORT_PROGRESS="$consort_out/progress.$consort_rank"
 "#;
         text
     }

@@ -1,6 +1,6 @@
 //! Shortest remaining time first. The remaining time is the level, so it also decides who may take from whom.
 //!
-//! Needs estimates; with wrong ones it preempts work that was about to end. Something that runs counts as shorter
+//! Needs estimates, or jobs that report their work; with wrong ones it preempts work that was about to end. Something that runs counts as shorter
 //! by its restart cost, so that nothing is interrupted for less than the interruption costs.
 
 use super::{Key, Order};
@@ -23,5 +23,9 @@ impl Order for ShortestRemaining {
 
     fn moves(&self) -> bool {
         true // a restart changes what is left
+    }
+
+    fn heeds_reports(&self) -> bool {
+        true
     }
 }

@@ -3,6 +3,7 @@
 use super::Reader;
 use super::members::modifier;
 use crate::scenario::words::Words;
+use crate::truth::Speed;
 use crate::workload::{DEFAULT, ReadError, Submission, Truth, limits, value};
 use crate::world::Act;
 use consort_types::*;
@@ -12,8 +13,8 @@ use std::sync::Arc;
 const LENGTH: Span = Span::seconds(3600);
 
 const CLAUSE: &str = "gang, bag, service, stage, tenant, queue, priority, best-effort, standard, guaranteed, \
-                      share, memory, within, needs, runs, estimate, no estimate, limit, retries, backoff, restart, \
-                      fails, after or deadline";
+                      share, memory, within, needs, runs, speed, scaling, apart, reports, estimate, no estimate, limit, \
+                      retries, backoff, restart, fails, after or deadline";
 
 impl Reader<'_> {
     /// `submit NAME: CLAUSE, CLAUSE, ...`
@@ -29,7 +30,8 @@ impl Reader<'_> {
         words.need(&[":"])?;
         let mut draft = Draft {
             spec: JobSpec { stages: vec![], ..JobSpec::gang(&name, 1, Shape::any()) },
-            truth: Truth { lengths: vec![], failures: 0 },
+            truth: Truth::default(),
+            speed: Speed::default(),
             after: vec![],
             estimate: None,
         };
@@ -40,7 +42,8 @@ impl Reader<'_> {
                 break;
             }
         }
-        let Draft { mut spec, truth, after, estimate } = draft;
+        let Draft { mut spec, mut truth, after, estimate, speed } = draft;
+        truth.speed = (speed != Speed::default()).then(|| Arc::new(speed));
         if spec.stages.is_empty() {
             return Err(words.fail("a clause that says what it consists of, like `gang of 8 h200`"));
         }
@@ -93,6 +96,18 @@ impl Reader<'_> {
                 };
                 *last = length;
             }
+            "speed" => {
+                let speed = words.read("a speed, as 0.4", thousandths)?;
+                words.need(&["on"])?;
+                let kind = words.read("a kind of device", value::name)?;
+                draft.speed.kinds.push((kind, speed));
+            }
+            "scaling" => draft.speed.scaling_milli = words.read("an exponent, as 0.7", thousandths)?,
+            "apart" => draft.speed.apart_milli = words.read("a speed, as 0.8", thousandths)?,
+            "reports" => {
+                draft.speed.steps = Some(words.read("a number of steps", steps)?);
+                words.need(&["steps", "step"])?;
+            }
             "estimate" => draft.estimate = Some(Some(words.read("a time", value::span)?)),
             "no" => {
                 words.need(&["estimate"])?;
@@ -143,9 +158,21 @@ impl Reader<'_> {
     }
 }
 
+/// A number from 0 to 1000, in thousandths.
+fn thousandths(text: &str) -> Result<u32, String> {
+    let number = text.parse::<f64>().ok().filter(|number| (0.0..=1000.0).contains(number));
+    number.map(|number| (number * 1e3).round() as u32).ok_or_else(|| "a number from 0 to 1000".into())
+}
+
+fn steps(text: &str) -> Result<u64, String> {
+    let number = text.parse().ok().filter(|number| (1..=1_000_000_000_000).contains(number));
+    number.ok_or_else(|| "a number from 1 to 10^12".into())
+}
+
 struct Draft {
     spec: JobSpec,
     truth: Truth,
+    speed: Speed,
     after: Vec<(usize, Condition)>,
     estimate: Option<Option<Span>>,
 }
