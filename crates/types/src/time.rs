@@ -276,7 +276,7 @@ mod tests {
         assert_eq!(Time::NEVER + Span::seconds(1), Time::NEVER);
         assert_eq!(Time(i64::MIN) - Time(1), Span(i64::MIN));
         assert_eq!(Span::CENTURY.times(1 << 40), Span(i64::MAX));
-        assert_eq!(Span::CENTURY.scaled(u32::MAX, 1), Span(i64::MAX));
-        assert_eq!(Span(100).scaled(3, 8), Span(37));
+        assert_eq!(Span::CENTURY.scaled(u32::MAX, 1u32), Span(i64::MAX));
+        assert_eq!(Span(100).scaled(3u32, 8u32), Span(37));
     }
 }
