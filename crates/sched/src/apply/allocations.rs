@@ -214,7 +214,7 @@ impl Scheduler {
                     Larger::NotWanted => self.failed(id.ask, outcome, words.cloned(), ran),
                     Larger::Waits => {
                         self.set_last(id.ask, Last::Ended { outcome, words: words.cloned() });
-                        let why = Some(format!("{} were not enough", memory_words(had)).into());
+                        let why = Some(format!("{} was not enough", memory_words(had)).into());
                         self.tell(id, Happened::Failed { outcome, why, again_at: Some(self.state.now) });
                         self.after_release(id.ask, Then::Requeue, ran_since.is_some());
                     }
