@@ -204,6 +204,7 @@ impl Scheduler {
         let is_service = self.is_service(id.ask);
         let had = self.device_memory(&allocation.placement);
         self.learn(id.ask, had, outcome);
+        self.lasts.insert(id.ask.job, (id, allocation.placement));
         match (phase, outcome) {
             (Phase::Releasing { then: Then::JobEnds, .. }, _) => self.ask_done(id.ask),
             (_, Outcome::Succeeded) if !is_service => self.ask_done(id.ask),
