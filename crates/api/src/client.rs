@@ -67,6 +67,37 @@ pub struct PlaceQuery {
     pub limit: Option<u64>,
 }
 
+/// Which events are wanted.
+#[derive(Clone, Debug, Default)]
+pub struct EventQuery {
+    /// From this position on; the latest when absent.
+    pub from: Option<u64>,
+    /// At most this many. Not for a stream.
+    pub limit: Option<u64>,
+    /// Only about this job.
+    pub job: Option<u64>,
+    /// Only about this tenant or its jobs.
+    pub tenant: Option<String>,
+    /// Only about this node.
+    pub node: Option<String>,
+    /// Only of these kinds.
+    pub kinds: Vec<String>,
+}
+
+impl EventQuery {
+    fn parameters(&self) -> [(&'static str, Option<String>); 6] {
+        let number = |number: Option<u64>| number.map(|number| number.to_string());
+        [
+            ("from", number(self.from)),
+            ("limit", number(self.limit)),
+            ("job", number(self.job)),
+            ("tenant", self.tenant.clone()),
+            ("node", self.node.clone()),
+            ("kind", Some(self.kinds.join(",")).filter(|kinds| !kinds.is_empty())),
+        ]
+    }
+}
+
 /// Which output is wanted.
 #[derive(Clone, Debug, Default)]
 pub struct LogQuery {
@@ -283,14 +314,22 @@ impl Client {
 
     /// What happened, from a position on.
     pub fn events(&self, from: Option<u64>, limit: Option<u64>) -> Result<Vec<EventLine>> {
-        let number = |number: Option<u64>| number.map(|number| number.to_string());
-        let parameters = [("from", number(from)), ("limit", number(limit))];
-        self.get("/v1/events", &parameters, "application/json")?.json()
+        self.events_like(&EventQuery { from, limit, ..EventQuery::default() })
+    }
+
+    /// Some of what happened.
+    pub fn events_like(&self, query: &EventQuery) -> Result<Vec<EventLine>> {
+        self.get("/v1/events", &query.parameters(), "application/json")?.json()
     }
 
     /// What happens, as it happens. Broken connections are taken up again at the next position.
     pub fn follow_events(&self, from: Option<u64>) -> Result<Events> {
-        Events::open(self.clone(), from)
+        self.follow_events_like(EventQuery { from, ..EventQuery::default() })
+    }
+
+    /// Some of what happens.
+    pub fn follow_events_like(&self, query: EventQuery) -> Result<Events> {
+        Events::open(self.clone(), EventQuery { limit: None, ..query })
     }
 
     /// How the server is, without the hash of its state.

@@ -232,7 +232,7 @@ pub const ALL: &[Route] = &[
             text("node", "only this node"),
             text("kind", "only nodes with devices of this kind"),
             text("state", "only nodes in this state"),
-            text("after", "only nodes behind this one, the last of the page before"),
+            text("after", "only nodes after this one, the last of the previous page"),
             number("limit", "at most this many; all by default"),
         ],
         statuses: &[200, 400, 401, 503],
@@ -251,13 +251,20 @@ pub const ALL: &[Route] = &[
             text("node", "only devices of this node"),
             text("kind", "only devices of this kind"),
             text("state", "only devices in this state"),
-            text("after", "only devices behind this one, the last of the page before, as `n1[3]`"),
+            text("after", "only devices after this one, the last of the previous page, as `n1[3]`"),
             number("limit", "at most this many; all by default"),
         ],
         statuses: &[200, 400, 401, 503],
         ..get("/v1/devices", "List devices", Content::Json(many::<Device>))
     },
-    get("/v1/queues", "List queues", Content::Json(many::<Queue>)),
+    Route {
+        parameters: &[
+            text("after", "only queues after this one, the last of the previous page"),
+            number("limit", "at most this many; all by default"),
+        ],
+        statuses: &[200, 400, 401, 503],
+        ..get("/v1/queues", "List queues", Content::Json(many::<Queue>))
+    },
     Route {
         method: Method::Put,
         parameters: &[NAME],
@@ -265,7 +272,14 @@ pub const ALL: &[Route] = &[
         statuses: &[200, 400, 401, 408, 413, 422, 503],
         ..get("/v1/queues/{name}", "Create a queue, or change it", Content::Json(one::<Queue>))
     },
-    get("/v1/tenants", "List tenants", Content::Json(many::<Tenant>)),
+    Route {
+        parameters: &[
+            text("after", "only tenants after this one, the last of the previous page"),
+            number("limit", "at most this many; all by default"),
+        ],
+        statuses: &[200, 400, 401, 503],
+        ..get("/v1/tenants", "List tenants", Content::Json(many::<Tenant>))
+    },
     Route {
         method: Method::Put,
         parameters: &[NAME],
@@ -282,6 +296,13 @@ pub const ALL: &[Route] = &[
                 "when the event before `from` happened; a stream is refused if that is another event now",
             ),
             number("limit", "at most this many events; by default the latest 100, or 1,000 from a position"),
+            number(
+                "job",
+                "only events about this job, among the last or next 100,000, as with the other filters",
+            ),
+            text("tenant", "only events about this tenant or its jobs"),
+            text("node", "only events about this node"),
+            text("kind", "only events of these kinds, separated by commas"),
         ],
         statuses: &[200, 400, 401, 409, 503],
         ..get(

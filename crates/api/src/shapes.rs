@@ -9,8 +9,8 @@ mod server;
 
 pub use cluster::{Device, DeviceState, Node, NodeState, Queue, QueueChange, Quota, Tenant, TenantChange};
 pub use job::{
-    Acted, Ask, AskReason, Explanation, Job, JobDetail, JobList, OutputLost, Progress, Reported, State,
-    StoryLine, Submitted,
+    Acted, Ask, AskReason, AskedFor, Explanation, Job, JobDetail, JobList, OutputLost, Progress, RanOn,
+    Reported, State, StoryLine, Submitted,
 };
 pub use server::{
     EventActor, EventChange, EventLine, Problem, Rejection, Shutdown, Status, Workers, World, WorldLine,

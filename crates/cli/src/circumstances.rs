@@ -31,8 +31,15 @@ pub struct Circumstances {
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share, allow_hyphen_values = true)]
     failed_starts: f64,
     /// Share of reports that reach the scheduler up to a minute late, from 0 to 0.9
-    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share, allow_hyphen_values = true)]
-    late_news: f64,
+    #[arg(
+        long,
+        alias = "late-news",
+        value_name = "SHARE",
+        default_value = "0",
+        value_parser = share,
+        allow_hyphen_values = true
+    )]
+    late_reports: f64,
     /// Crash the controller after every N instants and recover it from its journal; the outcome must not change
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     crash_every: Option<u64>,
@@ -47,7 +54,7 @@ impl Circumstances {
             times.iter().filter(|(span, _)| *span > Span::ZERO).map(|(span, what)| format!("{what} {span}")),
         );
         words.extend(self.no_preemption.then(|| "no preemption".to_string()));
-        let shares = [(self.failed_starts, "of starts fail"), (self.late_news, "of reports are late")];
+        let shares = [(self.failed_starts, "of starts fail"), (self.late_reports, "of reports are late")];
         let shares = shares.iter().filter(|(share, _)| *share > 0.0);
         words.extend(shares.map(|(share, what)| format!("{} {what}", crate::numbers::percent(*share))));
         words.extend(
@@ -78,7 +85,7 @@ impl Circumstances {
         let delays = Delays { start: self.start_delay, stop: self.stop_delay, ..Delays::default() };
         let faults = Faults {
             refuse: self.failed_starts,
-            late: self.late_news,
+            late: self.late_reports,
             late_seconds: 60,
             ..Faults::default()
         };

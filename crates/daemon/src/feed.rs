@@ -6,10 +6,11 @@
 use crate::journal::Batch;
 use crate::telling;
 use bytes::Bytes;
+use consort_api::shapes::Job;
 use consort_types::directory::Nodes;
 use consort_types::narrate::Names;
-use consort_types::{Directory, Event, Fact, Input, JobId};
-use std::collections::VecDeque;
+use consort_types::{Actor, AllocationId, Directory, Event, Fact, Grant, Input, JobId};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use tokio::sync::watch;
 
@@ -32,6 +33,8 @@ pub struct Feed {
     chunks: RwLock<VecDeque<Chunk>>,
     /// What nodes and living jobs are called.
     directory: Mutex<Directory>,
+    /// Who submitted which living job.
+    users: Mutex<BTreeMap<JobId, String>>,
     last: watch::Sender<u64>,
 }
 
@@ -49,7 +52,27 @@ impl Feed {
     /// A feed that begins behind a position, with the names of nodes and jobs at that position.
     pub fn new(last: u64, directory: Directory) -> Self {
         let (chunks, directory) = (RwLock::default(), Mutex::new(directory));
-        Self { chunks, directory, last: watch::Sender::new(last) }
+        Self { chunks, directory, users: Mutex::default(), last: watch::Sender::new(last) }
+    }
+
+    /// Learns who submitted jobs that were there before.
+    pub fn learn_users(&self, known: BTreeMap<JobId, String>) {
+        self.users.lock().unwrap_or_else(PoisonError::into_inner).extend(known);
+    }
+
+    /// Says who submitted these living jobs, as far as that is known.
+    pub fn name_users(&self, rows: &mut [Job]) {
+        let users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
+        rows.iter_mut().for_each(|row| row.user = users.get(&JobId(row.id)).cloned());
+    }
+
+    /// What these attempts hold, as far as that is known.
+    pub fn placed(
+        &self,
+        attempts: impl Iterator<Item = AllocationId>,
+    ) -> BTreeMap<AllocationId, Arc<[Grant]>> {
+        let directory = self.directory.lock().unwrap_or_else(PoisonError::into_inner);
+        attempts.filter_map(|id| Some((id, directory.placed(id)?.clone()))).collect()
     }
 
     /// The nodes.
@@ -64,15 +87,21 @@ impl Feed {
         }
         let (mut sent, mut begins) = (vec![], vec![]);
         let mut directory = self.directory.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
         for (position, event) in (first..).zip(&batch.events) {
             begins.push(sent.len() as u32);
             directory.learn(event);
             let is_submission = matches!(event.fact, Fact::Accepted(Input::Submit(_)));
             let job = is_submission.then(|| directory.last_job());
+            let user = event.actor.as_ref().filter(|actor| actor.is_client()).map(Actor::who);
+            users.extend(job.zip(user));
             write(&mut sent, position, event, job, &*directory);
         }
-        batch.ended.iter().for_each(|ended| directory.forget(ended.job));
-        drop(directory);
+        for ended in &batch.ended {
+            directory.forget(ended.job);
+            users.remove(&ended.job);
+        }
+        drop((directory, users));
         let last = first + batch.events.len() as u64 - 1;
         let chunk = Chunk { first, last, sent: sent.into(), begins: begins.into() };
         {

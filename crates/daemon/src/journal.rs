@@ -32,9 +32,11 @@ mod uncertain;
 
 use crate::fault::Fault;
 use acknowledged::Acknowledged;
+use consort_api::shapes::RanOn;
 use consort_sched::{Ended, Policy, Scheduler};
 use consort_types::{Capabilities, Event, JobId, JobSpec, Work};
 use rusqlite::Connection;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 pub use tables::Shelf;
@@ -48,6 +50,8 @@ pub struct Batch {
     pub works: Vec<(JobId, Submission)>,
     /// Jobs that ended here.
     pub ended: Vec<Ended>,
+    /// Where their last attempts ran, as far as that is known.
+    pub ran_on: BTreeMap<JobId, RanOn>,
 }
 
 /// A submission that goes into a batch.

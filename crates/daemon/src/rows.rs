@@ -6,4 +6,4 @@ mod jobs;
 
 pub use cluster::{Figures, Page, devices, figures, gauges, nodes, queues, tenants};
 pub use explanation::explanation;
-pub use jobs::{Reasons, Wanted, Words, detail, least_devices, living, row};
+pub use jobs::{Reasons, Wanted, Words, asks_for, detail, living, ran_on, row};

@@ -18,6 +18,7 @@ use crate::journal::{Batch, Journal, NotCommitted, Submission, snapshot};
 use crate::mail::{Accepted, Answer, Letter, Letters};
 use crate::meters::Meters;
 use crate::replica::Replica;
+use crate::rows;
 use consort_api::Moment;
 use consort_api::shapes::Rejection;
 use consort_sched::{Ended, Held, Rollout, Scheduler, Watch};
@@ -189,6 +190,10 @@ impl<W: World> Run<W> {
         self.meters.waits(&self.letters.take_waits());
         self.meters.plans(scribe.plans, scribe.plan_time);
         self.report_rejections(now);
+        let view = self.rollout.scheduler.view();
+        let ran_on =
+            scribe.batch.ended.iter().filter_map(|ended| Some((ended.job, rows::ran_on(&view, ended)?)));
+        scribe.batch.ran_on = ran_on.collect();
         self.commit(&scribe.batch)?;
         self.snapshots.committed(&scribe.batch.events);
         self.replica.committed(std::mem::take(&mut scribe.batch.events));

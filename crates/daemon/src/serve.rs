@@ -15,7 +15,7 @@ use crate::fault::Fault;
 use crate::feed::Feed;
 use crate::folder::{self, Folder};
 use crate::http::{self, About, Desk};
-use crate::journal::Journal;
+use crate::journal::{Journal, Shelf};
 use crate::mail::{Letters, Mailbox};
 use crate::meters::Meters;
 use crate::replica::{Replica, Shared};
@@ -25,7 +25,7 @@ use announced::Announced;
 use consort_api::shapes::Workers;
 use consort_sched::{Policy, Scheduler};
 use consort_types::directory::Nodes;
-use consort_types::{Directory, World};
+use consort_types::{Directory, JobId, World};
 use socket::Socket;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
@@ -165,6 +165,7 @@ where
     };
     let shelf = Arc::new(journal.shelf()?);
     let replica = Replica::start(scheduler.clone(), clock).map_err(no_thread)?;
+    learn_users(&scheduler, &feed, &shelf)?;
     let parts = Parts {
         scheduler,
         clock,
@@ -242,7 +243,23 @@ fn directory(scheduler: &Scheduler) -> Directory {
     let (vacant, next) = view.vacancies();
     let nodes = Nodes::new(view.nodes().map(|node| (node.id, node.spec, node.first)), vacant.clone(), next);
     let jobs = view.jobs().map(|job| (job.id(), job.shared_spec())).collect();
-    Directory::new(nodes, jobs, view.next_job().0 - 1)
+    let held = view.granted().filter_map(|ask| view.ask(ask)).map(|ask| (ask.allocation(), ask.grants()));
+    Directory::new(nodes, jobs, view.next_job().0 - 1).holding(held)
+}
+
+/// Looks up who submitted the living jobs, beside everything else.
+fn learn_users(scheduler: &Scheduler, feed: &Arc<Feed>, shelf: &Arc<Shelf>) -> Result<(), Fault> {
+    let jobs: Vec<JobId> = scheduler.view().jobs().map(|job| job.id()).collect();
+    let (feed, shelf) = (feed.clone(), shelf.clone());
+    let look = move || {
+        for some in jobs.chunks(1_000) {
+            match shelf.users(some.iter().copied()) {
+                Ok(users) => feed.learn_users(users),
+                Err(fault) => tracing::warn!(%fault, "cannot tell who submitted some jobs"),
+            }
+        }
+    };
+    std::thread::Builder::new().name("users".into()).spawn(look).map(drop).map_err(no_thread)
 }
 
 fn no_thread(error: std::io::Error) -> Fault {

@@ -14,6 +14,8 @@ pub struct Known {
     pub nodes: Arc<Nodes>,
     /// The jobs.
     pub jobs: BTreeMap<JobId, Arc<JobSpec>>,
+    /// What attempts held, as far as that is known.
+    pub placed: BTreeMap<AllocationId, Arc<[Grant]>>,
 }
 
 impl Names for Known {
@@ -27,6 +29,10 @@ impl Names for Known {
 
     fn locate(&self, device: DeviceId) -> Option<(NodeId, u32)> {
         self.nodes.locate(device)
+    }
+
+    fn grants(&self, id: AllocationId) -> Option<&[Grant]> {
+        self.placed.get(&id).map(|grants| &**grants)
     }
 }
 

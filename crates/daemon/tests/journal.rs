@@ -529,3 +529,27 @@ fn the_layout_of_snapshots_is_numbered() {
     let bytes = postcard::to_stdvec(&house.scheduler.save()).expect("plain data");
     assert_eq!((consort_sched::LAYOUT, bytes.len(), crc32fast::hash(&bytes)), (12, 631, 3_485_457_406));
 }
+
+#[test]
+fn a_journal_that_is_gone_is_missed_where_jobs_left_something() {
+    for left in ["records/1.0.0#1.w0", "logs/1/0.0#1.w0.log", "snapshot"] {
+        let folder = TempDir::new().expect("a folder");
+        let open = |accept_loss| {
+            Journal::open(folder.path(), stock::standard().policy(), Capabilities::default(), accept_loss)
+        };
+        let path = folder.path().join(left);
+        fs::create_dir_all(path.parent().expect("below the folder")).expect("a folder");
+        fs::write(&path, "x").expect("a file");
+        let error = open(false).err().map_or(String::new(), |fault| fault.to_string());
+        assert!(error.contains("the journal was lost") && error.contains("--accept-loss"), "{left}: {error}");
+        assert!(!folder.path().join("journal.db").exists(), "nothing is changed");
+        let (_, recovered) = open(true).expect("the loss is accepted");
+        let is_told = recovered.notes.iter().any(|note| note.contains("the journal was lost"));
+        assert!(is_told, "{:?}", recovered.notes);
+        drop(open(false).expect("it is there now"));
+    }
+    let folder = TempDir::new().expect("a folder");
+    fs::create_dir_all(folder.path().join("logs")).expect("a folder");
+    let opened = Journal::open(folder.path(), stock::standard().policy(), Capabilities::default(), false);
+    assert!(opened.is_ok(), "folders that are empty are those of a new journal");
+}

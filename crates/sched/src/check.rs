@@ -196,7 +196,16 @@ fn start(
         *committed += amount;
         // Of hosts, what is only counted may go beyond a ceiling, and what is not asked for is not judged by it.
         let judged = state.cluster.pool_of(kind).map_or(amount, |pool| asked[pool as usize]);
-        if judged > 0 && account.ceiling.is_some_and(|ceiling| before + judged > ceiling + own) {
+        let is_above = |ceiling: Option<u64>| ceiling.is_some_and(|ceiling| before + judged > ceiling + own);
+        if judged > 0 && is_above(account.ceiling) {
+            return Err(Breach::Ceiling);
+        }
+        // Processors as devices are processors: neither account of them goes beyond the ceiling on processors.
+        if capabilities.counts_hosts
+            && state.cluster.kinds[kind.index()].spec.name == CPU
+            && let Some(pool) = state.cluster.pool_kind(Pool::Cpu)
+            && is_above(state.ledger.account(job.tenant, pool).ceiling)
+        {
             return Err(Breach::Ceiling);
         }
     }
@@ -273,7 +282,9 @@ fn members_are_kept<'g>(
                 }
                 asked => taken.memory_bytes == asked,
             };
-            asked_of[pool as usize] += if asked > 0 { taken.memory_bytes } else { 0 };
+            let seat_kind = &cluster.kinds[cluster.device(seat.device).kind.index()].spec.name;
+            let is_asked = asked > 0 || (pool == Pool::Cpu && seat_kind == CPU);
+            asked_of[pool as usize] += if is_asked { taken.memory_bytes } else { 0 };
             if taken.device != device || !taken.is_of_host() || !is_kept {
                 return Err(Breach::WrongShape);
             }
@@ -334,10 +345,18 @@ fn role_is_kept<'g>(
 fn suits(cluster: &Cluster, shape: &ClassShape, kind: KindId, grant: &Grant) -> bool {
     cluster.device(grant.device).kind == kind
         && shape.kind.is_none_or(|wanted| wanted == kind)
-        && shape.suits(cluster, kind)
+        && has_memory(cluster, shape, kind)
+        && shape.computes_on(cluster, kind)
         && has_features(cluster, shape, grant.device)
         && grant.share == shape.share
         && grant.memory_bytes == shape.memory_on(cluster, kind)
+}
+
+/// A kind whose memory nobody told is good enough for a job that names it, or that needs none.
+fn has_memory(cluster: &Cluster, shape: &ClassShape, kind: KindId) -> bool {
+    let known = cluster.kinds[kind.index()].spec.memory_bytes;
+    let is_unknown = known == 0 && shape.kind == Some(kind);
+    shape.memory_bytes <= known || is_unknown
 }
 
 /// By the names that the node gave when it joined: what `place` looks at is an index of its own.

@@ -53,8 +53,19 @@ impl ClassShape {
         all.filter(is_meant).collect::<Vec<_>>().into_iter().map(KindId)
     }
 
-    /// Whether a device of this kind has the memory and the number formats it asks for.
+    /// Whether a device of this kind has the memory and the number formats it asks for. Memory that is not known is enough
+    /// only where the job named the kind: then its owner knows.
     pub fn suits(&self, cluster: &Cluster, kind: KindId) -> bool {
+        let is_enough = match cluster.memory(kind) {
+            0 => self.memory_bytes == 0 || self.kind == Some(kind),
+            memory => self.memory_bytes <= memory,
+        };
+        is_enough && self.computes_on(cluster, kind)
+    }
+
+    /// The same where memory that is not known is always enough. What `apply` decides goes by this: a journal must keep its
+    /// meaning.
+    pub fn might_suit(&self, cluster: &Cluster, kind: KindId) -> bool {
         let memory = cluster.memory(kind);
         (memory == 0 || self.memory_bytes <= memory) && self.computes_on(cluster, kind)
     }
@@ -80,13 +91,19 @@ impl ClassShape {
         is_meant && self.suits(cluster, device.kind) && cluster.has_features(device.node, &self.features)
     }
 
-    /// What `count` members ask for of each pool, by the kinds of the pools; nothing where no pools are known.
+    /// What `count` members on this kind ask for of each pool, by the kinds of the pools; nothing where no pools are known.
+    /// Where a world `counts_hosts`, processors that are granted as devices are asked for as well.
     pub fn asked_of_pools(
         &self,
         cluster: &Cluster,
+        kind: KindId,
         count: u32,
+        counts_hosts: bool,
     ) -> impl Iterator<Item = (KindId, u64)> + use<> {
-        let host = self.host;
+        let mut host = self.host;
+        if counts_hosts && self.devices > 0 && cluster.is_processors(kind) {
+            host.cpu_milli = host.cpu_milli.max(u64::from(self.devices) * u64::from(self.share));
+        }
         let kinds = (!host.is_none()).then(|| cluster.pool_kinds()).into_iter().flatten();
         let asked = Pool::ALL.map(|pool| pool.of(&host).saturating_mul(u64::from(count)));
         kinds.zip(asked)

@@ -8,6 +8,7 @@ use crate::state::State;
 use crate::state::jobs::{Ending, HostUse, Why};
 use crate::view::View;
 use consort_types::*;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Decides who runs where. One owner, no locks, no clock: time is an argument.
@@ -22,6 +23,8 @@ pub struct Scheduler {
     pub(crate) free: Free,
     pub(crate) lines: Lines,
     pub(crate) holders: Holders,
+    /// For history alone: what the attempt that ended last held, of living jobs. Decides nothing, and is not saved.
+    pub(crate) lasts: BTreeMap<JobId, (AllocationId, Placement)>,
     // Outboxes, emptied by whoever owns the loop.
     pub(crate) changed: Vec<AllocationId>,
     pub(crate) ended: Vec<Ended>,
@@ -63,6 +66,8 @@ pub struct Ended {
     pub attempts: u32,
     /// What happened to it lately.
     pub story: Story,
+    /// The attempt of it that ended last, and what that held; absent where that ended before this scheduler was restored.
+    pub last: Option<(AllocationId, Placement)>,
 }
 
 impl Scheduler {
@@ -75,6 +80,7 @@ impl Scheduler {
             free: Free::default(),
             lines: Lines::default(),
             holders: Holders::default(),
+            lasts: BTreeMap::new(),
             changed: vec![],
             ended: vec![],
             stirred: true,

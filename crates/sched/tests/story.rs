@@ -198,10 +198,8 @@ fn remedies_are_named_only_where_they_help() {
     let waits = house.submit("waits", "red", 2, 0);
     assert_eq!(
         house.remedies(waits),
-        [
-            "Submitted again for kind b, it would start.",
-            "Submitted again with priority 1 instead of 0, it would start once jobs that it preempts have stopped."
-        ]
+        ["Submitted again for kind b, it would start."],
+        "a higher priority would take from others: it is named only where nothing else helps"
     );
     house.say(Input::Drain(NodeId(1)));
     let urgent = house.submit("urgent", "red", 2, 9);

@@ -4,10 +4,11 @@
 //! scheduler. It must be made from the first event on, or from a state by [`Directory::new`].
 
 use crate::cluster::NodeSpec;
-use crate::id::{DeviceId, JobId, NodeId};
+use crate::id::{AllocationId, AskId, DeviceId, JobId, NodeId};
 use crate::input::{Event, Fact, Input};
 use crate::job::JobSpec;
 use crate::narrate::Names;
+use crate::plan::{Grant, Move};
 use crate::vacancies::Vacancies;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +18,67 @@ use std::sync::Arc;
 pub struct Directory {
     nodes: Arc<Nodes>,
     jobs: BTreeMap<JobId, Arc<JobSpec>>,
+    placed: Placed,
     submitted: u64,
+}
+
+/// What attempts hold, learned from plans. Forgotten once the event that ends an attempt was told, so there are never more
+/// than the cluster has room for, beside those that a fence ended.
+#[derive(Clone, Debug, Default)]
+pub struct Placed {
+    /// The attempt is not known before the world has reported it.
+    now: BTreeMap<AskId, (Option<u32>, Arc<[Grant]>)>,
+    /// Ended by the event that was learned last.
+    over: Option<AskId>,
+}
+
+impl Placed {
+    /// Learns from an event, before it is told.
+    pub fn learn(&mut self, event: &Event) {
+        if let Some(ask) = self.over.take() {
+            self.now.remove(&ask);
+        }
+        match &event.fact {
+            Fact::Planned(plan) => {
+                for change in &plan.moves {
+                    if let Move::Start { ask, placement, .. } = change {
+                        self.now.insert(*ask, (None, placement.grants.as_slice().into()));
+                    }
+                }
+            }
+            Fact::Accepted(Input::Started(id)) => self.meet(*id, false),
+            Fact::Accepted(
+                Input::StartRefused { allocation: id, .. } | Input::Ended { allocation: id, .. },
+            ) => self.meet(*id, true),
+            Fact::Accepted(_) => {}
+        }
+    }
+
+    fn meet(&mut self, id: AllocationId, is_over: bool) {
+        if let Some((attempt, _)) = self.now.get_mut(&id.ask)
+            && *attempt.get_or_insert(id.attempt) == id.attempt
+            && is_over
+        {
+            self.over = Some(id.ask);
+        }
+    }
+
+    /// Learns what an attempt holds.
+    pub fn enter(&mut self, id: AllocationId, grants: &[Grant]) {
+        self.now.insert(id.ask, (Some(id.attempt), grants.into()));
+    }
+
+    /// What an attempt holds, or held until the event that was learned last.
+    pub fn of(&self, id: AllocationId) -> Option<&Arc<[Grant]>> {
+        let (attempt, grants) = self.now.get(&id.ask)?;
+        (*attempt == Some(id.attempt)).then_some(grants)
+    }
+
+    fn forget(&mut self, job: JobId) {
+        let last = AskId { job, stage: u16::MAX, task: u32::MAX };
+        let asks: Vec<AskId> = self.now.range(AskId::whole(job)..=last).map(|(ask, _)| *ask).collect();
+        asks.iter().for_each(|ask| drop(self.now.remove(ask)));
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -132,11 +193,18 @@ impl Nodes {
 impl Directory {
     /// Of a state: its nodes, its living jobs, and how many jobs were submitted so far.
     pub fn new(nodes: Nodes, jobs: BTreeMap<JobId, Arc<JobSpec>>, submitted: u64) -> Self {
-        Self { nodes: nodes.into(), jobs, submitted }
+        Self { nodes: nodes.into(), jobs, placed: Placed::default(), submitted }
+    }
+
+    /// The same with what living attempts hold.
+    pub fn holding<'a>(mut self, held: impl Iterator<Item = (AllocationId, &'a [Grant])>) -> Self {
+        held.for_each(|(id, grants)| self.placed.enter(id, grants));
+        self
     }
 
     /// Learns the names in an event. To be told every event once, in order.
     pub fn learn(&mut self, event: &Event) {
+        self.placed.learn(event);
         match &event.fact {
             Fact::Accepted(Input::NodeJoined(spec)) => Arc::make_mut(&mut self.nodes).join(spec),
             Fact::Accepted(Input::NodeLeft(node)) => Arc::make_mut(&mut self.nodes).leave(*node),
@@ -156,6 +224,12 @@ impl Directory {
     /// Forgets a job that has ended.
     pub fn forget(&mut self, job: JobId) {
         self.jobs.remove(&job);
+        self.placed.forget(job);
+    }
+
+    /// What an attempt holds.
+    pub fn placed(&self, id: AllocationId) -> Option<&Arc<[Grant]>> {
+        self.placed.of(id)
     }
 
     /// The nodes, to be kept.
@@ -180,6 +254,10 @@ impl Names for Directory {
 
     fn locate(&self, device: DeviceId) -> Option<(NodeId, u32)> {
         self.nodes.locate(device)
+    }
+
+    fn grants(&self, id: AllocationId) -> Option<&[Grant]> {
+        self.placed.of(id).map(|grants| &**grants)
     }
 }
 

@@ -53,6 +53,22 @@ pub struct JobSpec {
 }
 
 impl JobSpec {
+    /// Devices of one ask at its smallest: of the stage that asks for most.
+    pub fn least_devices(&self) -> u64 {
+        self.most_of_stages(|role| {
+            u64::from(role.count.min) * u64::from(role.shapes.first().map_or(0, |shape| shape.devices))
+        })
+    }
+
+    /// Workers of one ask at its smallest, likewise.
+    pub fn least_workers(&self) -> u64 {
+        self.most_of_stages(|role| u64::from(role.count.min))
+    }
+
+    fn most_of_stages(&self, of: impl Fn(&Role) -> u64) -> u64 {
+        self.stages.iter().map(|stage| stage.roles.iter().map(&of).sum()).max().unwrap_or(0)
+    }
+
     /// A job of one gang with the plainest settings; the starting point for readers, tests and scenarios.
     pub fn gang(name: impl Into<String>, count: u32, shape: Shape) -> Self {
         let role = Role { name: "worker".into(), count: Count::exactly(count), shapes: vec![shape] };

@@ -3,11 +3,14 @@
 //! The sentences are written here once. What things are called comes from [`Names`]: to people a job is
 //! `job 17 (train)`, in a story, where names are unique, `train`.
 
+use crate::cluster::Pool;
 use crate::id::{AllocationId, AskId, DeviceId, JobId, NodeId};
-use crate::input::{Event, Fact, Input};
+use crate::input::{Event, Fact, Input, Outcome};
 use crate::job::{JobSpec, WHOLE};
 use crate::plan::{Grant, Move, Plan, StopCause};
 use crate::story::part;
+use crate::tenant::{Quota, TenantSpec};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What things are called.
@@ -20,6 +23,19 @@ pub trait Names {
 
     /// The node that a device is in, and its position there, if that is known.
     fn locate(&self, device: DeviceId) -> Option<(NodeId, u32)>;
+
+    /// What an attempt holds, or held until now, if that is known.
+    fn grants(&self, _id: AllocationId) -> Option<&[Grant]> {
+        None
+    }
+
+    /// The node of an attempt, if it is on one node only.
+    fn only_node(&self, id: AllocationId) -> Option<String> {
+        let mut nodes = self.grants(id)?.iter().map(|grant| self.locate(grant.device));
+        let (first, _) = nodes.next()??;
+        let is_only = nodes.all(|node| node.is_some_and(|(node, _)| node == first));
+        self.node_name(first).filter(|_| is_only).map(Into::into)
+    }
 
     /// `job 17 (train)`.
     fn job(&self, job: JobId) -> String {
@@ -73,7 +89,7 @@ pub struct Told {
     /// Why it happened, as far as the event says: an outcome, the words of the world.
     pub cause: Option<String>,
     /// Figures, by what they count.
-    pub numbers: BTreeMap<&'static str, i64>,
+    pub numbers: BTreeMap<Cow<'static, str>, i64>,
     /// What a plan changes, the first hundred; `numbers` counts all.
     pub changes: Vec<Change>,
     /// The sentence.
@@ -126,18 +142,44 @@ pub fn accepted(input: &Input, submitted: Option<JobId>, by: &str, names: &impl 
     if let Some(node) = node_of(input) {
         told.node = Some(names.node_name(node).map_or_else(|| node.to_string(), Into::into));
     }
+    if let Some(id) = attempt_of(input) {
+        told.node = names.only_node(id);
+    }
     (told.kind, told.text) = match input {
         Input::Configure(_) => ("configured", format!("the topology was set{by}")),
         Input::SetKind(kind) => ("kind-set", format!("kind {} was set{by}", kind.name)),
         Input::SetTenant(tenant) => {
             told.tenant = Some(tenant.name.clone());
-            ("tenant-set", format!("tenant {} was set{by}", tenant.name))
+            for quota in &tenant.quotas {
+                let guarantee = (quota.guarantee > 0).then_some(("guarantee", u64::from(quota.guarantee)));
+                let ceiling = quota.ceiling.map(|ceiling| ("ceiling", ceiling));
+                let numbers = guarantee.into_iter().chain(ceiling);
+                let named = numbers.map(|(name, amount)| {
+                    let amount = i64::try_from(amount).unwrap_or(i64::MAX);
+                    (format!("{name}.{}", quota.kind).into(), amount)
+                });
+                told.numbers.extend(named);
+            }
+            ("tenant-set", format!("tenant {} was set{by}: {}", tenant.name, quotas(tenant)))
         }
-        Input::SetQueue(queue) => ("queue-set", format!("queue {} was set{by}", queue.name)),
+        Input::SetQueue(queue) => {
+            told.numbers.insert("priority".into(), queue.priority.into());
+            let strict = if queue.strict { ", strict" } else { "" };
+            let tenants = match &queue.tenants[..] {
+                [] => String::new(),
+                tenants => format!(", for {}", tenants.join(" and ")),
+            };
+            let text =
+                format!("queue {} was set{by}: priority {}{strict}{tenants}", queue.name, queue.priority);
+            ("queue-set", text)
+        }
         Input::Drain(node) => ("node-drained", format!("{} was drained{by}", names.node(*node))),
         Input::Undrain(node) => ("node-undrained", format!("{} was undrained{by}", names.node(*node))),
         Input::Submit(spec) => {
             told.tenant = Some(spec.tenant.clone());
+            let numbers = [("devices", spec.least_devices()), ("workers", spec.least_workers())];
+            let whole = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+            told.numbers.extend(numbers.map(|(name, number)| (name.into(), whole(number))));
             let job = submitted.map_or_else(|| spec.name.clone(), |job| format!("job {job} ({})", spec.name));
             let text = format!("{job} was submitted{by} for tenant {} to queue {}", spec.tenant, spec.queue);
             ("submitted", text)
@@ -148,7 +190,7 @@ pub fn accepted(input: &Input, submitted: Option<JobId>, by: &str, names: &impl 
         Input::NodeJoined(spec) => {
             told.node = Some(spec.name.clone());
             let devices: u32 = spec.devices.iter().map(|group| group.count).sum();
-            told.numbers.insert("devices", devices.into());
+            told.numbers.insert("devices".into(), devices.into());
             let plural = if devices == 1 { "" } else { "s" };
             ("node-joined", format!("{} joined with {devices} device{plural}", names.node_called(&spec.name)))
         }
@@ -158,18 +200,18 @@ pub fn accepted(input: &Input, submitted: Option<JobId>, by: &str, names: &impl 
         Input::NodeLeft(node) => ("node-left", format!("{} left for good{by}", names.node(*node))),
         Input::ForeignUse { node, shares, host } => {
             let used = shares.iter().filter(|&&share| share > 0).count();
-            told.numbers.extend([("used", used as i64), ("devices", shares.len() as i64)]);
+            told.numbers.extend([("used".into(), used as i64), ("devices".into(), shares.len() as i64)]);
             let (all, node) = (shares.len(), names.node(*node));
             let mut text = format!("{used} of {all} devices of {node} are in use by others");
             if !host.is_none() {
                 let amounts = [("cpu_milli", host.cpu_milli), ("memory_bytes", host.memory_bytes)];
-                told.numbers.extend(amounts.map(|(name, amount)| (name, amount as i64)));
+                told.numbers.extend(amounts.map(|(name, amount)| (name.into(), amount as i64)));
                 text += &format!(", and {host}");
             }
             ("foreign-use", text)
         }
         Input::DeviceHealth { node, ill } => {
-            told.numbers.insert("unhealthy", ill.len() as i64);
+            told.numbers.insert("unhealthy".into(), ill.len() as i64);
             let each: Vec<String> =
                 ill.iter().map(|one| format!("device {} ({})", one.device, one.why)).collect();
             told.cause = (!ill.is_empty()).then(|| each.join(", "));
@@ -181,16 +223,17 @@ pub fn accepted(input: &Input, submitted: Option<JobId>, by: &str, names: &impl 
             ("device-health", text)
         }
         Input::Started(id) => {
-            told.numbers.insert("attempt", id.attempt.into());
+            told.numbers.insert("attempt".into(), id.attempt.into());
             ("started", format!("{} is up", names.attempt(*id)))
         }
         Input::StartRefused { allocation: id, why } => {
-            told.numbers.insert("attempt", id.attempt.into());
+            told.numbers.insert("attempt".into(), id.attempt.into());
             told.cause = Some(why.clone());
             ("start-refused", format!("{} could not be started: {why}", names.attempt(*id)))
         }
         Input::OutputLost { allocation: id, bytes, .. } => {
-            told.numbers.extend([("attempt", id.attempt.into()), ("bytes", bytes.cast_signed())]);
+            let numbers = [("attempt", id.attempt.into()), ("bytes", bytes.cast_signed())];
+            told.numbers.extend(numbers.map(|(name, number)| (name.into(), number)));
             ("output-lost", format!("{bytes} bytes of the output of {} were lost", names.attempt(*id)))
         }
         Input::Progress(reports) => {
@@ -205,10 +248,13 @@ pub fn accepted(input: &Input, submitted: Option<JobId>, by: &str, names: &impl 
             ("progress", text)
         }
         Input::Ended { allocation: id, outcome, why } => {
-            told.numbers.insert("attempt", id.attempt.into());
-            if let crate::Outcome::Failed { code, .. } = outcome {
-                told.numbers.insert("exit_code", (*code).into());
-            }
+            told.numbers.insert("attempt".into(), id.attempt.into());
+            let code = match outcome {
+                Outcome::Succeeded => Some(0),
+                Outcome::Failed { code, .. } => Some(*code),
+                Outcome::Stopped => None,
+            };
+            told.numbers.extend(code.map(|code| ("exit_code".into(), code.into())));
             let why = why.as_ref().map_or(String::new(), |why| format!(": {why}"));
             told.cause = Some(format!("{outcome}{why}"));
             ("ended", format!("{} {outcome}{why}", names.attempt(*id)))
@@ -230,6 +276,42 @@ fn subject(input: &Input) -> Option<JobId> {
             _ => None,
         },
         _ => None,
+    }
+}
+
+/// The attempt that an input is about, if it is about one.
+fn attempt_of(input: &Input) -> Option<AllocationId> {
+    match input {
+        Input::Started(id)
+        | Input::StartRefused { allocation: id, .. }
+        | Input::OutputLost { allocation: id, .. }
+        | Input::Ended { allocation: id, .. } => Some(*id),
+        _ => None,
+    }
+}
+
+/// Attempts that are named when this event is told.
+pub fn attempts(event: &Event) -> Option<AllocationId> {
+    match &event.fact {
+        Fact::Accepted(input) => attempt_of(input),
+        Fact::Planned(_) => None,
+    }
+}
+
+/// `guarantee 2 h200, ceiling 4 h200, ceiling 64 cpus`.
+fn quotas(tenant: &TenantSpec) -> String {
+    let amount = |quota: &Quota, amount: u64| match Pool::named(&quota.kind) {
+        Some(pool) => pool.words(amount.saturating_mul(pool.unit())),
+        None => format!("{amount} {}", quota.kind),
+    };
+    let each = tenant.quotas.iter().flat_map(|quota| {
+        let guarantee = (quota.guarantee > 0).then(|| u64::from(quota.guarantee));
+        let guarantee = guarantee.map(|most| format!("guarantee {}", amount(quota, most)));
+        guarantee.into_iter().chain(quota.ceiling.map(|most| format!("ceiling {}", amount(quota, most))))
+    });
+    match each.collect::<Vec<_>>() {
+        none if none.is_empty() => "no quotas".into(),
+        each => each.join(", "),
     }
 }
 
@@ -273,7 +355,7 @@ fn planned(plan: &Plan, names: &impl Names) -> Told {
             Move::Stop { .. } => "stops",
             Move::Fence { .. } => "fences",
         };
-        *numbers.entry(name).or_insert(0) += 1;
+        *numbers.entry(name.into()).or_insert(0) += 1;
     }
     let (kind, text) = ("planned", words.join("; "));
     Told { kind, job, tenant, text, numbers, changes, ..Told::default() }

@@ -91,6 +91,8 @@ pub enum Happened {
     Paused,
     /// A user resumed the job.
     Resumed,
+    /// A user cancelled the job. Entered when it has ended, and kept with its end.
+    Cancelled,
 }
 
 impl Story {
@@ -122,6 +124,7 @@ impl Entry {
             Happened::Started => "started",
             Happened::Paused => "paused",
             Happened::Resumed => "resumed",
+            Happened::Cancelled => "cancelled",
         }
     }
 
@@ -130,7 +133,7 @@ impl Entry {
         let part = part(spec, self.ask);
         let part = if part.is_empty() { part } else { format!("{part}, ") };
         match self.attempt {
-            0 => format!("{part}{}", self.what),
+            0 => self.what.to_string(), // of the whole job
             attempt => format!("{part}attempt {attempt} {}{}", self.what, self.next()),
         }
     }
@@ -196,6 +199,7 @@ impl fmt::Display for Happened {
             Happened::Started => f.write_str("is up"),
             Happened::Paused => f.write_str("paused"),
             Happened::Resumed => f.write_str("resumed"),
+            Happened::Cancelled => f.write_str("cancelled"),
         }
     }
 }
@@ -274,6 +278,9 @@ mod tests {
         let of_task =
             Entry { ask: AskId { task: 4, ..AskId::whole(JobId(3)) }, ..entry(1, Happened::Started) };
         assert_eq!(of_task.told(&bag), "task 4, attempt 1 is up");
+        for (what, words) in [(Happened::Paused, "paused"), (Happened::Cancelled, "cancelled")] {
+            assert_eq!(entry(0, what).told(&bag), words, "of all tasks");
+        }
     }
 
     #[test]

@@ -20,6 +20,23 @@ pub fn output_within(work: &Work, path: &Path) -> Option<PathBuf> {
     is_confined.then(|| PathBuf::from(&work.workdir))
 }
 
+/// Folders that belong to the system. Who owns a folder says nothing: root owns many in which its jobs may well write, such as
+/// those of a container.
+const SYSTEM: [&str; 13] = [
+    "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/proc", "/run", "/sbin", "/sys", "/usr",
+    "/var",
+];
+/// Folders inside them that do not.
+const OPEN: [&str; 6] = ["/dev/shm", "/run/user", "/usr/local/src", "/var/lib", "/var/tmp", "/var/scratch"];
+
+/// Whether a folder is one of the system, also through links.
+fn is_of_the_system(folder: &Path) -> bool {
+    let real = folder.canonicalize();
+    let is_below = |folder: &Path, names: &[&str]| names.iter().any(|name| folder.starts_with(name));
+    let is_closed = |folder: &Path| is_below(folder, &SYSTEM) && !is_below(folder, &OPEN);
+    is_closed(folder) || real.is_ok_and(|real| is_closed(&real))
+}
+
 /// Why this process will not write the output of a job where the job says, in words.
 pub fn output_refusal(spec: &JobSpec, work: &Work) -> Option<String> {
     // Numbers are no way out of a folder, so that any will do.
@@ -29,6 +46,13 @@ pub fn output_refusal(spec: &JobSpec, work: &Work) -> Option<String> {
     let is_plain = |name: &Path| name.components().all(|part| matches!(part, Component::Normal(_)));
     let is_inside = path.strip_prefix(&folder).is_ok_and(|name| name != Path::new("") && is_plain(name));
     let pattern = work.output.path.as_deref().unwrap_or_default();
+    if folder != Path::new("/") && is_of_the_system(&folder) {
+        return Some(format!(
+            "`output` is {pattern} and the working directory is {}: the daemon runs as root and writes no output into \
+             folders of the system; set another `workdir`, or leave `output` out and read it with `consort logs`",
+            folder.display()
+        ));
+    }
     match (folder == Path::new("/"), is_inside) {
         (false, true) => None,
         (true, _) => Some(format!(
@@ -104,6 +128,15 @@ mod tests {
             assert!(why.is_none_or(|why| why.contains(outside) && why.contains("/data")), "{outside}");
         }
         assert_eq!(refused("/", Some("etc/x"), "train").is_some(), is_root);
+        for folder in ["/etc", "/etc/cron.d", "/usr/bin", "/proc/self/root/etc"] {
+            let why = refused(folder, Some("x"), "train");
+            assert_eq!(why.is_some(), is_root, "{folder}");
+            assert!(why.is_none_or(|why| why.contains("folders of the system")), "{folder}");
+            assert_eq!(refused(folder, None, "train"), None, "its output is in the data directory");
+        }
+        for folder in ["/var/tmp", "/home/ada", "/etcetera"] {
+            assert_eq!(refused(folder, Some("x"), "train"), None, "{folder}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! replaced meanwhile has another event there, or none, and the stream ends with an error instead of silence or a gap.
 
 use super::http::Client;
-use super::{ClientError, Result};
+use super::{ClientError, EventQuery, Result};
 use crate::Moment;
 use crate::shapes::EventLine;
 use std::io::{BufRead, BufReader, Read};
@@ -25,6 +25,8 @@ type Lines = BufReader<Box<dyn Read + Send>>;
 /// What happens, one event after the other; never ends by itself, except with an error.
 pub struct Events {
     client: Client,
+    /// Which events are wanted.
+    query: EventQuery,
     lines: Option<Lines>,
     /// The first position that has not been seen; the server's choice before the first event.
     next: Option<u64>,
@@ -34,9 +36,9 @@ pub struct Events {
 }
 
 impl Events {
-    pub(super) fn open(client: Client, from: Option<u64>) -> Result<Self> {
-        let lines = Some(connect(&client, from, None)?);
-        Ok(Self { client, lines, next: from, seen: None, over: false })
+    pub(super) fn open(client: Client, query: EventQuery) -> Result<Self> {
+        let (lines, from) = (Some(connect(&client, &query, None)?), query.from);
+        Ok(Self { client, query, lines, next: from, seen: None, over: false })
     }
 
     /// The next event of this connection; nothing when it broke.
@@ -73,7 +75,8 @@ impl Events {
         let (since, mut pause) = (Instant::now(), PAUSE);
         loop {
             std::thread::sleep(pause);
-            match connect(&self.client, self.next, self.seen) {
+            self.query.from = self.next;
+            match connect(&self.client, &self.query, self.seen) {
                 Ok(lines) => {
                     self.lines = Some(lines);
                     return Ok(());
@@ -89,12 +92,9 @@ impl Events {
     }
 }
 
-fn connect(client: &Client, from: Option<u64>, seen: Option<Moment>) -> Result<Lines> {
-    let parameters = [
-        ("from", from.map(|from| from.to_string())),
-        ("follow", Some("true".into())),
-        ("seen", seen.map(|seen| seen.to_string())),
-    ];
+fn connect(client: &Client, query: &EventQuery, seen: Option<Moment>) -> Result<Lines> {
+    let mut parameters = query.parameters().to_vec();
+    parameters.extend([("follow", Some("true".into())), ("seen", seen.map(|seen| seen.to_string()))]);
     Ok(BufReader::new(client.stream("/v1/events", &parameters, "text/event-stream", Some(SILENCE))?.reader()))
 }
 

@@ -5,91 +5,102 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// One machine.
+/// A node: one machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Node {
     /// Unique.
     pub name: String,
-    /// Whether it takes work.
+    /// Whether new jobs start there.
     pub state: NodeState,
-    /// How many devices it has.
+    /// Number of its devices.
     pub devices: u64,
-    /// How many of them are in use, wholly or in part.
+    /// Number of its devices that jobs hold, in whole or in part.
     pub used: u64,
-    /// How many jobs are on it.
+    /// Number of jobs that hold something of it.
     pub jobs: u64,
-    /// How many devices it has of each kind.
+    /// Number of its devices by kind.
     pub kinds: BTreeMap<String, u64>,
-    /// What else is to be said; empty when nothing.
+    /// Remarks, such as unhealthy devices; empty when there are none.
     pub note: String,
-    /// What jobs may insist on: `ib`, `nvme`.
+    /// Features that jobs may require: `ib`, `nvme`.
     #[serde(default)]
     pub features: Vec<String>,
     /// Its processors, in thousandths; 0 where they are not accounted for.
     #[serde(default)]
     pub cpu_thousandths: u64,
-    /// Those of them that no job was given.
+    /// Processors that no job holds.
     #[serde(default)]
     pub cpu_thousandths_free: u64,
     /// Its main memory; 0 where it is not accounted for.
     #[serde(default)]
     pub memory_bytes: u64,
-    /// What no job was given of it.
+    /// Main memory that no job holds.
     #[serde(default)]
     pub memory_bytes_free: u64,
 }
 
-/// Whether a node takes work.
+/// Whether new jobs start on a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NodeState {
-    /// It does.
+    /// New jobs start there.
     Up,
-    /// No new work; what runs there may finish.
+    /// No new jobs start there; running ones may finish.
     Draining,
-    /// No sign of life, for a while.
+    /// It has stopped responding.
     Suspect,
-    /// Nothing of it runs any more.
+    /// It was given up: its devices are taken back.
     Fenced,
 }
 
-impl fmt::Display for NodeState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
+impl NodeState {
+    /// Every one.
+    pub const ALL: [NodeState; 4] =
+        [NodeState::Up, NodeState::Draining, NodeState::Suspect, NodeState::Fenced];
+
+    /// As it is written.
+    pub fn word(self) -> &'static str {
+        match self {
             NodeState::Up => "up",
             NodeState::Draining => "draining",
             NodeState::Suspect => "suspect",
             NodeState::Fenced => "fenced",
-        })
+        }
     }
 }
 
-/// One device.
+impl fmt::Display for NodeState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.word())
+    }
+}
+
+/// A device.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Device {
-    /// The machine it is in.
+    /// Name of its node.
     pub node: String,
-    /// Its position there.
+    /// Index within the node.
     pub index: u32,
-    /// Its kind.
+    /// Kind of the device.
     pub kind: String,
     /// Vendor; empty if unknown.
     pub vendor: String,
-    /// What its maker calls this very one.
+    /// Unique identifier given by the vendor.
     pub uuid: Option<String>,
-    /// Whether it can be had.
+    /// Whether it can be granted.
     pub state: DeviceState,
-    /// How much of it is granted, in thousandths.
+    /// Part of it that is granted, in thousandths.
     pub used_thousandths: u32,
-    /// Its memory.
+    /// Memory of the device; absent if unknown.
     pub memory_bytes: Option<u64>,
-    /// The jobs that hold it or a part of it.
+    /// Jobs that hold it or a part of it.
     pub jobs: Vec<u64>,
-    /// How warm it is.
+    /// Temperature.
     pub temperature_c: Option<f64>,
-    /// What it draws.
+    /// Power draw.
     pub power_w: Option<f64>,
-    /// How busy it says it is.
+    /// Utilization that it reports.
     pub utilization_percent: Option<f64>,
     /// Memory in use, by any process.
     pub memory_used_bytes: Option<u64>,
@@ -114,15 +125,31 @@ pub enum DeviceState {
     Unhealthy,
 }
 
-impl fmt::Display for DeviceState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
+impl DeviceState {
+    /// Every one.
+    pub const ALL: [DeviceState; 5] = [
+        DeviceState::Free,
+        DeviceState::Used,
+        DeviceState::Shared,
+        DeviceState::Foreign,
+        DeviceState::Unhealthy,
+    ];
+
+    /// As it is written.
+    pub fn word(self) -> &'static str {
+        match self {
             DeviceState::Free => "free",
             DeviceState::Used => "used",
             DeviceState::Shared => "shared",
             DeviceState::Foreign => "foreign",
             DeviceState::Unhealthy => "unhealthy",
-        })
+        }
+    }
+}
+
+impl fmt::Display for DeviceState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.word())
     }
 }
 
@@ -133,64 +160,64 @@ pub struct Queue {
     pub name: String,
     /// Queues of higher priority are served first.
     pub priority: i32,
-    /// Whether the first that cannot start blocks those behind it.
+    /// Whether the first job that cannot start blocks the jobs behind it.
     pub strict: bool,
-    /// Tenants that may use it; empty admits all.
+    /// Tenants that may use it; all if empty.
     pub tenants: Vec<String>,
-    /// Jobs that wait in it.
+    /// Number of its jobs that hold no devices.
     pub waiting: u64,
-    /// Jobs of it that run.
+    /// Number of its jobs that hold devices.
     pub running: u64,
 }
 
-/// What a queue is to be like. Replaces what it was like; a queue that is not there is made.
+/// Settings of a queue. Replaces all its settings; creates the queue if it does not exist.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QueueChange {
     /// Queues of higher priority are served first.
     #[serde(default)]
     pub priority: i32,
-    /// Whether the first that cannot start blocks those behind it.
+    /// Whether the first job that cannot start blocks the jobs behind it.
     #[serde(default)]
     pub strict: bool,
-    /// Tenants that may use it; empty admits all.
+    /// Tenants that may use it; all if empty.
     #[serde(default)]
     pub tenants: Vec<String>,
 }
 
-/// Who owns work.
+/// A tenant: an account that owns jobs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Tenant {
     /// Unique.
     pub name: String,
-    /// What it is promised and what it may not exceed, for each kind of device and part of hosts.
+    /// Guarantees and ceilings, by kind of device, and ceilings for processors and memory of hosts.
     pub quotas: Vec<Quota>,
-    /// Devices it holds, by kind; parts of a device count as parts.
+    /// Devices in use by its jobs, by kind; parts of a device count as parts.
     pub holds: BTreeMap<String, f64>,
-    /// What it has used so far, by kind.
+    /// Device hours used so far, by kind.
     pub usage_device_hours: BTreeMap<String, f64>,
-    /// Processors of hosts that it holds, in thousandths: what its jobs asked for, and what is only counted for them.
+    /// Processors of hosts in use by its jobs, in thousandths: those that jobs asked for, and those charged to jobs without `cpus`.
     #[serde(default)]
     pub cpu_thousandths: u64,
-    /// Memory of hosts that it holds, likewise.
+    /// Memory of hosts in use by its jobs, likewise.
     #[serde(default)]
     pub memory_bytes: u64,
-    /// Processor time that it was granted so far: milliseconds of one processor.
+    /// Processor time reserved so far: milliseconds of one processor.
     #[serde(default)]
     pub usage_cpu_ms: u64,
-    /// Memory that it was granted so far, times the time for which it was: milliseconds of one mebibyte.
+    /// Memory reserved so far, multiplied by time: milliseconds of one mebibyte.
     #[serde(default)]
     pub usage_memory_mib_ms: u64,
-    /// Its jobs that wait.
+    /// Number of its jobs that hold no devices.
     pub waiting: u64,
-    /// Its jobs that run.
+    /// Number of its jobs that hold devices.
     pub running: u64,
-    /// Guarantees of it that cannot be met together with those of the other tenants, in a sentence each.
+    /// Warnings, a sentence each: guarantees that cannot be met together with those of other tenants.
     #[serde(default)]
     pub notes: Vec<String>,
 }
 
-/// What a tenant is to be promised. Replaces its quotas; a tenant that is not there is made.
+/// Quotas of a tenant. Replaces all its quotas; creates the tenant if it does not exist.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TenantChange {
@@ -199,17 +226,17 @@ pub struct TenantChange {
     pub quotas: Vec<Quota>,
 }
 
-/// A promise and a ceiling for one kind of device; or a ceiling for the processors (`cpus`) or the memory (`mem`) of hosts.
+/// Guarantee and ceiling for one kind of device, or a ceiling for the processors (`cpus`) or the memory (`mem`) of hosts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Quota {
-    /// The name of the kind, `cpus` or `mem`.
+    /// Name of the kind, `cpus` or `mem`.
     pub kind: String,
     /// Guaranteed devices, for which jobs of tenants above their guarantee can be preempted. Not for `cpus` and `mem`.
     #[serde(default)]
     pub guarantee: u32,
-    /// So many devices it never exceeds. Of `cpus` so many processors, of `mem` so many bytes: a job that asks for some
-    /// waits until it fits below.
+    /// Maximum number of devices in use; of `cpus` the number of processors, of `mem` the number of bytes. A job that would
+    /// exceed it is pending. Processors granted as devices of kind `cpu` count for `cpus`.
     #[serde(default)]
     pub ceiling: Option<u64>,
 }

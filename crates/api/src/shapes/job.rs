@@ -7,51 +7,93 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A job in one line.
+/// A job, as in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Job {
-    /// Counts from 1, in the order of submission.
+    /// Id; ids count from 1 in the order of submission.
     pub id: u64,
-    /// For people; need not be unique.
+    /// Name; need not be unique.
     pub name: String,
-    /// Who owns it.
+    /// User who submitted it; absent where the journal does not say, as in journals of versions before 0.2.
+    #[serde(default)]
+    pub user: Option<String>,
+    /// Tenant that owns it.
     pub tenant: String,
-    /// Where it waits.
+    /// Queue that it was submitted to.
     pub queue: String,
     /// What it is doing.
     pub state: State,
-    /// Why it is there, in a few words; empty when there is nothing to say.
+    /// Why it is in this state, in a few words; empty when there is nothing to say.
     pub reason: String,
-    /// Devices it holds, or asks for at its smallest while it holds none.
+    /// Number of devices that it holds; while it holds none, the number that it needs at least.
     pub devices: u64,
     /// When it was submitted.
     pub submitted: Moment,
     /// When its first worker was up.
     pub started: Option<Moment>,
-    /// When it had ended and its last device was back.
+    /// When it is expected to start; absent while that is unknown.
+    #[serde(default)]
+    pub expected_start: Option<Moment>,
+    /// When it had ended and its last device was released.
     pub ended: Option<Moment>,
-    /// Exit status, as a shell would tell it; absent until it has ended, and when it never ran.
+    /// Exit status, as in a shell; absent until it has ended, and when it never ran.
     pub exit_code: Option<i32>,
     /// Higher goes first.
     pub priority: i32,
-    /// How firmly it holds what it has: best-effort, standard or guaranteed.
+    /// Quality of service: best-effort, standard or guaranteed.
     pub qos: String,
-    /// How many times anything of it was started.
+    /// Number of attempts that were started, of all its parts.
     pub attempts: u32,
-    /// How many times devices were taken back from it.
+    /// Number of attempts that were preempted.
     pub preemptions: u32,
-    /// How many times something of it ran, was interrupted for whatever reason and had to run again.
+    /// Number of attempts that ran, were interrupted for any reason and had to run again.
     pub restarts: u32,
-    /// Processor time that it was granted, in attempts that are over: milliseconds of one processor. So far as nodes account
-    /// for their processors; 0 for jobs that ended under a version before 0.2.
+    /// Processor time that was reserved for it, in attempts that have ended: milliseconds of one processor. This is what it was
+    /// granted, not what it used; 0 where nodes do not report their processors, and for jobs that ended under a version
+    /// before 0.2.
     #[serde(default)]
     pub used_cpu_ms: u64,
-    /// Memory of hosts that it was granted, times the time for which it ran: milliseconds of one mebibyte; likewise.
+    /// Memory of hosts that was reserved for it, multiplied by the time for which it ran: milliseconds of one mebibyte;
+    /// likewise.
     #[serde(default)]
     pub used_memory_mib_ms: u64,
+    /// What it asks for: one entry for each role of each stage.
+    #[serde(default)]
+    pub asks_for: Vec<AskedFor>,
 }
 
-/// What a job is doing.
+/// What one role of a stage asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AskedFor {
+    /// The name of the stage.
+    pub stage: String,
+    /// The name of the role.
+    pub role: String,
+    /// Number of tasks of a bag or replicas of a service; 1 for a gang. The rest is about each of them.
+    pub tasks: u32,
+    /// Number of workers at its narrowest.
+    pub workers: u32,
+    /// Number of workers at its widest.
+    pub most_workers: u32,
+    /// Devices for each worker; 0 for workers that need none.
+    pub devices: u32,
+    /// Acceptable kinds of device, the preferred first; any kind when empty.
+    pub kinds: Vec<String>,
+    /// Thousandths of each device; 1000 for whole devices.
+    pub share_thousandths: u32,
+    /// Memory that each device must have; 0 when it does not matter.
+    pub device_memory_bytes: u64,
+    /// Processors for each worker, in thousandths; 0 when the job does not say.
+    pub cpu_thousandths: u64,
+    /// Memory of the host for each worker; 0 when the job does not say.
+    pub memory_bytes: u64,
+    /// Acceptable number formats, the preferred first; any when empty.
+    pub precision: Vec<String>,
+    /// Container image; absent in lists, and for jobs without one.
+    pub image: Option<String>,
+}
+
+/// State of a job.
 ///
 /// ```text
 /// held ─▶ waiting ─▶ starting ─▶ running ─▶ stopping ─▶ succeeded | failed | cancelled
@@ -60,21 +102,21 @@ pub struct Job {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// It waits for devices.
+    /// Pending: it waits for devices.
     Waiting,
-    /// It waits for other jobs.
+    /// It waits for other jobs to end.
     Held,
     /// Paused by a user.
     Paused,
-    /// Devices are granted; it is being brought up.
+    /// Devices are granted, and its workers are being started.
     Starting,
-    /// It runs.
+    /// Its workers run.
     Running,
-    /// It has been told to end and is releasing its devices.
+    /// It is being terminated and releases its devices.
     Stopping,
-    /// It is done.
+    /// All its work ended with success.
     Succeeded,
-    /// It broke, or ran longer than it may.
+    /// A worker failed, or it exceeded its time limit.
     Failed,
     /// Cancelled by a user, or because a job it waited for ended in another way.
     Cancelled,
@@ -121,89 +163,120 @@ impl fmt::Display for State {
     }
 }
 
-/// A job in full.
+/// All details of a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct JobDetail {
-    /// What is in its line.
+    /// The same as in a list of jobs.
     #[serde(flatten)]
     pub job: Job,
-    /// Where its workers are started.
+    /// Working directory of its workers.
     pub workdir: Option<String>,
-    /// What it runs, one line for each role of each stage.
+    /// Its commands, one line for each role of each stage.
     pub command: Vec<String>,
-    /// Jobs that must have ended first.
+    /// Jobs that it waits for.
     pub after: Vec<u64>,
     /// When it should have ended.
     pub deadline: Option<Moment>,
-    /// How long it is said to need, in seconds.
+    /// The user's estimate of its run time, in seconds.
     pub estimate_s: Option<f64>,
     /// How long one attempt may run, in seconds.
     pub time_limit_s: Option<f64>,
-    /// How many failed attempts are tried again.
+    /// Number of failed attempts that are retried.
     pub retries: u32,
-    /// Everything of it that is granted or refused as a whole: a gang, a task of a bag, a replica of a service.
+    /// Its parts that are granted as a whole: a gang, a task of a bag, a replica of a service. Empty for jobs that have ended.
     pub asks: Vec<Ask>,
-    /// How many parts there are; `asks` has the first thousand.
+    /// Number of parts; `asks` has the first thousand.
     #[serde(default)]
     pub parts: u64,
-    /// Files that hold its output.
+    /// Where the attempt that ended last ran, of a job that has ended; absent for jobs that ended under a version before 0.2.
+    #[serde(default)]
+    pub ran_on: Option<RanOn>,
+    /// Files with its output.
     pub logs: Vec<String>,
-    /// What happened to it lately, the oldest first.
+    /// Its last entries of history, oldest first.
     #[serde(default)]
     pub story: Vec<StoryLine>,
-    /// Output that could not be kept, of all workers and attempts that have ended.
+    /// Output that could not be written, of all workers and attempts that have ended.
     pub output_lost: Option<OutputLost>,
 }
 
-/// Output that could not be kept, because the disk was full or the file could not be opened.
+/// Output that could not be written, because the disk was full or the file could not be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OutputLost {
-    /// How much.
+    /// Number of bytes.
     pub bytes: u64,
     /// The moment from which on output was lost.
     pub since: Moment,
 }
 
-/// One thing that happened to a job.
+/// Where an attempt ran.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RanOn {
+    /// Part of the job, as `17`, `17.1` or `17.1[3]`.
+    pub ask: String,
+    /// Number of the attempt.
+    pub attempt: u32,
+    /// Names of its nodes.
+    pub nodes: Vec<String>,
+    /// Its devices, as `node[0]`; the first thousand.
+    pub devices: Vec<String>,
+}
+
+/// An entry in the history of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StoryLine {
-    /// When.
+    /// Time of the entry.
     pub at: Moment,
-    /// What kind of thing: preempted, failed, interrupted, start-refused, node-lost, device-unhealthy, started, paused,
-    /// resumed. New kinds may come.
+    /// Kind of entry: preempted, failed, interrupted, start-refused, node-lost, device-unhealthy, started, paused,
+    /// resumed, cancelled. New kinds may come.
     pub kind: String,
-    /// Which part of the job, as `17`, `17.1` or `17.1[3]`.
+    /// Part of the job, as `17`, `17.1` or `17.1[3]`.
     pub ask: String,
-    /// Which attempt; 0 if it happened to the job as a whole.
+    /// Number of the attempt; 0 if it happened to the job as a whole.
     pub attempt: u32,
     /// The job for which it was preempted.
     pub by: Option<u64>,
     /// The node that was lost or has the unhealthy device.
     pub node: Option<String>,
-    /// In words.
+    /// A sentence.
     pub text: String,
 }
 
-/// One part of a job that is granted or refused as a whole.
+/// A part of a job that is granted as a whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ask {
     /// The name of its stage.
     pub stage: String,
-    /// Which task of the bag or replica of the service, as its owner counts; 0 for a gang.
+    /// Index of the task of a bag or of the replica of a service, as in the job file; 0 for a gang.
     pub task: u32,
     /// What it is doing.
     pub state: State,
-    /// Which attempt this is; 0 before the first.
+    /// Number of the attempt; 0 before the first.
     pub attempt: u32,
-    /// Where it is; the first of its nodes when there are several.
+    /// Its node; the first one if there are several.
     pub node: Option<String>,
-    /// What it holds, as `node[0]`.
+    /// Devices that it holds, as `node[0]`.
     pub devices: Vec<String>,
+    /// Kind of the devices that it holds.
+    #[serde(default)]
+    pub kind: Option<String>,
+    /// Processors that it holds, in thousandths, asked for or charged.
+    #[serde(default)]
+    pub cpu_thousandths: u64,
+    /// Memory of hosts that it holds, asked for or charged.
+    #[serde(default)]
+    pub memory_bytes: u64,
+    /// Kind of the variant that it runs; absent where it runs none.
+    #[serde(default)]
+    pub variant: Option<String>,
+    /// Number format that it was granted; absent where the job does not ask for any.
+    #[serde(default)]
+    pub precision: Option<String>,
     /// Since when it is in this state.
     pub since: Option<Moment>,
-    /// Why, in a few words.
+    /// Why it is in this state, in a few words.
     pub reason: String,
-    /// What the world that carries it out says of it, as `Slurm job 12 is pending: Priority`; absent when nothing.
+    /// What the backend that runs it reports, as `Slurm job 12 is pending: Priority`; absent when nothing.
     pub engine: Option<String>,
     /// What it last reported of itself; absent if it never did.
     #[serde(default)]
@@ -250,7 +323,7 @@ pub struct Reported {
     pub attempt: String,
 }
 
-/// Why a job is where it is.
+/// Why a job is in its state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {
     /// The job.
@@ -259,32 +332,32 @@ pub struct Explanation {
     pub name: String,
     /// What it is doing.
     pub state: State,
-    /// The answer for a person, a sentence each.
+    /// The explanation, a sentence each.
     pub sentences: Vec<String>,
-    /// One entry for each group of asks in the same position. Of stages whose tasks are counted in `sentences`, those that
+    /// One entry for each group of parts in the same state. Of stages whose tasks are counted in `sentences`, those that
     /// have ended are left out.
     pub asks: Vec<AskReason>,
-    /// What would let it start now, a sentence each; tried, not guessed.
+    /// What would let it start now, a sentence each. Each was tried on a copy of the scheduler.
     #[serde(default)]
     pub remedies: Vec<String>,
-    /// What happened to it lately, the oldest first.
+    /// Its last entries of history, oldest first.
     #[serde(default)]
     pub story: Vec<StoryLine>,
 }
 
-/// Why one part of a job is where it is.
+/// Why a part of a job is in its state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AskReason {
-    /// Which, as `17`, `17.1` or `17.1[3]`.
+    /// Part of the job, as `17`, `17.1` or `17.1[3]`.
     pub ask: String,
     /// The same in words: `task 3 of stage fit`; empty for a job that has only one part.
     #[serde(default)]
     pub part: String,
-    /// Why.
+    /// Reason, in a few words.
     pub reason: String,
 }
 
-/// Jobs that one request is about.
+/// Jobs of one request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobList {
@@ -292,20 +365,20 @@ pub struct JobList {
     pub jobs: Vec<u64>,
 }
 
-/// What became of one job of a list.
+/// Result for one job of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Acted {
     /// The id that was sent.
     pub id: u64,
     /// The status that a request about this job alone would have been answered with.
     pub status: u16,
-    /// The job afterwards, if it was done.
+    /// The job afterwards, if the request succeeded.
     pub job: Option<Job>,
-    /// Why it was not done.
+    /// Why the request failed.
     pub problem: Option<Problem>,
 }
 
-/// What a submission is answered with, once it is safe on disk.
+/// Answer to a submission, once it is on disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Submitted {
     /// The id of the new job.

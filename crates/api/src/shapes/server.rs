@@ -5,101 +5,101 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// How the server is.
+/// State of the server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Status {
-    /// Of the program.
+    /// Version of the program.
     pub version: String,
-    /// Where work is carried out: local, slurm, kube.
+    /// Backend that runs jobs: local, slurm, kube.
     pub world: String,
-    /// Where its journal is.
+    /// Data directory, in which its journal is.
     pub data_dir: String,
-    /// Where it listens.
+    /// Address on which it listens.
     pub url: String,
-    /// The Unix socket on which its owner needs no token; absent where none could be made.
+    /// Unix socket on which its owner needs no token; absent if it could not be created.
     #[serde(default)]
     pub socket: Option<String>,
-    /// Since when it is up.
+    /// When it was started.
     pub started: Moment,
-    /// A hash of everything it knows, in hexadecimal.
+    /// Hash of the whole scheduler state, in hexadecimal; absent unless requested.
     pub state_hash: Option<String>,
-    /// How many events its journal holds.
+    /// Number of events in its journal.
     pub position: u64,
-    /// The policy that decides.
+    /// Name of its policy.
     pub policy: String,
-    /// Jobs that wait, for whatever.
+    /// Number of jobs that hold no devices.
     pub waiting: u64,
-    /// Jobs that hold devices.
+    /// Number of jobs that hold devices.
     pub running: u64,
-    /// Jobs that have ended.
+    /// Number of jobs that have ended.
     pub ended: u64,
-    /// Devices there are.
+    /// Number of devices.
     pub devices: u64,
     /// Warnings, a sentence each.
     pub notes: Vec<String>,
-    /// What is wrong with the world just now; among the notes too.
+    /// What is wrong with the backend at the moment; it is among the notes too.
     pub trouble: Option<String>,
-    /// Plans that broke a rule and were not carried out, since the start. Each is a bug in the policy.
+    /// Number of plans rejected since the start because they broke a rule. Each is a bug in the policy.
     #[serde(default)]
     pub plans_rejected: u64,
-    /// The last few of them, newest first.
+    /// The last few rejected plans, newest first.
     #[serde(default)]
     pub rejections: Vec<Rejection>,
 }
 
-/// A plan that was not carried out.
+/// A plan that was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Rejection {
-    /// When it was made.
+    /// When the plan was made.
     pub at: Moment,
-    /// The rule that it broke, by name.
+    /// Name of the rule that it broke.
     pub rule: String,
-    /// What is wrong with it.
+    /// What is wrong with the plan.
     pub why: String,
 }
 
-/// The world that carries out the work, asked anew.
+/// The backend that runs jobs, checked for this request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct World {
-    /// Which: local, slurm, kube.
+    /// Name of the backend: local, slurm, kube.
     pub world: String,
-    /// How it is reached and what it is like.
+    /// How it is reached, and its properties.
     pub lines: Vec<WorldLine>,
 }
 
-/// One thing that is to be said about the world.
+/// One property of the backend.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorldLine {
-    /// What this is about: `reached by`.
+    /// Name of the property: `reached by`.
     pub what: String,
-    /// What there is to say about it.
+    /// Its value.
     pub says: String,
 }
 
-/// One thing that happened.
+/// An event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EventLine {
-    /// Its place in the journal.
+    /// Position in the journal.
     pub position: u64,
-    /// When.
+    /// Time of the event.
     pub at: Moment,
-    /// What kind of thing: submitted, cancelled, paused, resumed, started, ended, output-lost, start-refused, planned,
+    /// Kind of event: submitted, cancelled, paused, resumed, started, ended, output-lost, start-refused, planned,
     /// node-joined and so on. New kinds may come.
     pub kind: String,
-    /// The job it is about, if it is about one.
+    /// Job that it is about, if any.
     pub job: Option<u64>,
     /// In words.
     pub text: String,
-    /// The tenant it is about, if it is about one.
+    /// Tenant that it is about, if any.
     #[serde(default)]
     pub tenant: Option<String>,
-    /// The node it is about, if it is about one.
+    /// Node that it is about, if it is a single one: of an attempt, the node on which it runs, as far as that is known.
     #[serde(default)]
     pub node: Option<String>,
     /// Why it happened, as far as the event says: how an attempt ended, why a start was refused.
     #[serde(default)]
     pub cause: Option<String>,
-    /// Figures by name: `attempt`, `exit_code`, `devices`, `starts`, `stops` and so on.
+    /// Figures by name: `attempt`, `exit_code`, `devices`, `workers`, `starts`, `ceiling.h200` and so on.
     #[serde(default)]
     pub numbers: BTreeMap<String, i64>,
     /// What a plan changes, the first hundred changes; `numbers` counts all.
@@ -117,9 +117,9 @@ pub struct EventChange {
     pub kind: String,
     /// The job that is started or stopped.
     pub job: Option<u64>,
-    /// Which part of it, as `17`, `17.1` or `17.1[3]`.
+    /// Part of the job, as `17`, `17.1` or `17.1[3]`.
     pub ask: Option<String>,
-    /// Whose it is.
+    /// Tenant of the job.
     pub tenant: Option<String>,
     /// The nodes on which it starts, or the node that is fenced.
     pub nodes: Vec<String>,
@@ -143,36 +143,36 @@ pub struct EventActor {
     pub from: String,
 }
 
-/// How the server is asked to go.
+/// How the server stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Shutdown {
-    /// What becomes of the work.
+    /// What happens to running jobs.
     pub workers: Workers,
 }
 
-/// What becomes of the work when the server goes.
+/// What happens to running jobs when the server stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Workers {
-    /// It goes on, and is found again.
+    /// They keep running, and the next start finds them.
     Keep,
-    /// It is ended.
+    /// They are terminated.
     Stop,
 }
 
-/// What went wrong.
+/// An error.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Problem {
-    /// One sentence: what, and what would pass.
+    /// One sentence: what is wrong, and what to do.
     pub error: String,
-    /// The rule that said no, when the request was understood and refused.
+    /// Rule by which the request was refused, if it was understood.
     pub rule: Option<String>,
-    /// Where in the file that was sent; counts from 1.
+    /// Line of the file that was sent, from 1.
     pub line: Option<u64>,
-    /// Where in that line; counts from 1.
+    /// Column in that line, from 1.
     pub column: Option<u64>,
-    /// The field or parameter to blame.
+    /// Field or parameter that is wrong.
     pub field: Option<String>,
 }
 

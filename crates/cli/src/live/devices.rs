@@ -5,6 +5,7 @@ use super::wording::{bytes, maybe};
 use crate::failure::{Failure, one_line};
 use crate::screen::{Screen, print, print_json};
 use crate::table::Table;
+use clap::builder::PossibleValuesParser;
 use consort_api::client::PlaceQuery;
 use consort_api::shapes::{Device, DeviceState};
 
@@ -21,6 +22,9 @@ pub struct Args {
     /// Only devices of this node
     #[arg(long)]
     node: Option<String>,
+    /// Only in this state
+    #[arg(long, value_parser = PossibleValuesParser::new(DeviceState::ALL.map(DeviceState::word)))]
+    state: Option<String>,
     #[command(flatten)]
     pick: Pick,
     /// Print JSON
@@ -32,7 +36,7 @@ pub struct Args {
 
 /// The command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let query = PlaceQuery { node: args.node.clone(), ..args.pick.query() };
+    let query = PlaceQuery { node: args.node.clone(), ..args.pick.query(args.state.as_ref()) };
     let (devices, more) = args.server.client()?.devices_like(&query)?;
     tell_more(more, devices.last().map(|device| format!("{}[{}]", device.node, device.index)));
     if args.json {

@@ -5,7 +5,8 @@ use super::wording::bytes;
 use crate::failure::{Failure, one_line};
 use crate::screen::{Screen, print, print_json};
 use crate::table::Table;
-use consort_api::shapes::Node;
+use clap::builder::PossibleValuesParser;
+use consort_api::shapes::{Node, NodeState};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,6 +26,9 @@ pub struct Args {
     /// Check how the backend that runs jobs is reached and whether it answers
     #[arg(long)]
     probe: bool,
+    /// Only in this state
+    #[arg(long, value_parser = PossibleValuesParser::new(NodeState::ALL.map(NodeState::word)))]
+    state: Option<String>,
     #[command(flatten)]
     pick: Pick,
     #[command(flatten)]
@@ -60,7 +64,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let (look, nodes) = match &args.change {
         None => {
-            let (nodes, more) = args.look.server.client()?.nodes_like(&args.pick.query())?;
+            let (nodes, more) =
+                args.look.server.client()?.nodes_like(&args.pick.query(args.state.as_ref()))?;
             tell_more(more, nodes.last().map(|node| node.name.clone()));
             (&args.look, nodes)
         }

@@ -37,10 +37,7 @@ pub struct Pick {
     /// Only of this kind of device
     #[arg(long)]
     kind: Option<String>,
-    /// Only in this state
-    #[arg(long)]
-    state: Option<String>,
-    /// Only those behind this one, the last of the previous page
+    /// Only those after this one, the last of the previous page
     #[arg(long, value_name = "LAST")]
     after: Option<String>,
     /// At most N
@@ -50,8 +47,9 @@ pub struct Pick {
 
 impl Pick {
     /// As it is asked.
-    pub fn query(&self) -> PlaceQuery {
-        let (kind, state, after) = (self.kind.clone(), self.state.clone(), self.after.clone());
+    pub fn query(&self, state: Option<impl ToString>) -> PlaceQuery {
+        let (kind, after) = (self.kind.clone(), self.after.clone());
+        let state = state.map(|state| state.to_string());
         PlaceQuery { node: None, kind, state, after, limit: self.limit }
     }
 }

@@ -6,7 +6,8 @@ use crate::failure::{Failure, one_line};
 use crate::numbers::{counted, decimal, duration, thousands};
 use crate::screen::{Screen, print, print_json};
 use crate::table::Table;
-use consort_api::shapes::{Ask, JobDetail, Progress};
+use consort_api::shapes::{Ask, AskedFor, JobDetail, Progress};
+use consort_types::{Pool, Thousandths, memory_words};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -29,6 +30,9 @@ pub struct Args {
 
 /// Parts of a job that are listed one by one; the rest is counted.
 const SHOWN: usize = 50;
+
+/// Devices of an ended job that are listed.
+const PLACES: usize = 16;
 
 /// The command.
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -74,6 +78,15 @@ fn facts(detail: &JobDetail) -> Vec<(&'static str, String)> {
     say("tenant", job.tenant.clone());
     say("queue", format!("{}, priority {}, {}", job.queue, job.priority, job.qos));
     say("devices", job.devices.to_string());
+    for asked in &job.asks_for {
+        say("asks for", asks_for(asked, &job.asks_for));
+    }
+    if let Some(ran_on) = &detail.ran_on {
+        let places = if ran_on.devices.is_empty() { &ran_on.nodes } else { &ran_on.devices };
+        let (shown, more) = (places.len().min(PLACES), places.len().saturating_sub(PLACES));
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        say("ran on", format!("{}{more}", places[..shown].join(" ")));
+    }
     say("submitted", wording::instant(job.submitted, now));
     say("started", job.started.map(|moment| wording::instant(moment, now)).unwrap_or_default());
     say("ended", job.ended.map(|moment| wording::instant(moment, now)).unwrap_or_default());
@@ -82,13 +95,13 @@ fn facts(detail: &JobDetail) -> Vec<(&'static str, String)> {
         let part = if detail.asks.len() > 1 { format!("task {}: ", ask.task) } else { String::new() };
         say("progress", ask.progress.as_ref().map(|found| part + &progress(found)).unwrap_or_default());
     }
-    say("cpu time", used(job.used_cpu_ms, duration(job.used_cpu_ms as f64 / 1000.0)));
+    say("reserved cpu time", used(job.used_cpu_ms, duration(job.used_cpu_ms as f64 / 1000.0)));
     let gib_seconds = job.used_memory_mib_ms as f64 / 1000.0 / 1024.0;
     let memory_time = match gib_seconds < 3600.0 {
         true => format!("{} GiB seconds", decimal(gib_seconds, 1)),
         false => format!("{} GiB hours", decimal(gib_seconds / 3600.0, 1)),
     };
-    say("memory time", used(job.used_memory_mib_ms, memory_time));
+    say("reserved memory", used(job.used_memory_mib_ms, memory_time));
     say("deadline", detail.deadline.map(|moment| wording::instant(moment, now)).unwrap_or_default());
     say("time limit", detail.time_limit_s.map(duration).unwrap_or_default());
     say("estimate", detail.estimate_s.map(duration).unwrap_or_default());
@@ -97,8 +110,14 @@ fn facts(detail: &JobDetail) -> Vec<(&'static str, String)> {
     say(
         "attempts",
         format!(
-            "{} ({} restarts, {} preemptions, {} retries allowed)",
-            job.attempts, job.restarts, job.preemptions, detail.retries
+            "{} ({}, {}, {} allowed)",
+            job.attempts,
+            counted(job.restarts.into(), "restart"),
+            counted(job.preemptions.into(), "preemption"),
+            match detail.retries {
+                1 => "1 retry".into(),
+                retries => format!("{retries} retries"),
+            }
         ),
     );
     say("folder", detail.workdir.clone().unwrap_or_default());
@@ -124,6 +143,44 @@ fn progress(found: &Progress) -> String {
     text + &format!("; reported {} ago", duration(wording::ago(found.at, wording::now()).max(0.0)))
 }
 
+/// `2 workers with 4 devices of h200 or mi300x each, 8 cpus, 64 GiB of host memory`.
+fn asks_for(asked: &AskedFor, all: &[AskedFor]) -> String {
+    let part = match all {
+        [_] => String::new(),
+        _ if all.iter().all(|other| other.stage == asked.stage) => format!("{}: ", asked.role),
+        _ => format!("{}, {}: ", asked.stage, asked.role),
+    };
+    let kinds =
+        if asked.kinds.is_empty() { String::new() } else { format!(" of {}", asked.kinds.join(" or ")) };
+    let (one, each) = (asked.workers == 1 && asked.most_workers == 1, " each");
+    let share = f64::from(asked.share_thousandths) / 1000.0;
+    let devices = match (asked.devices, asked.share_thousandths) {
+        (0, _) => "no devices".into(),
+        (1, share_thousandths) if share_thousandths < 1000 => format!("{share} of a device{kinds}"),
+        (devices, _) => format!("{}{kinds}", counted(devices.into(), "device")),
+    };
+    let mut words = match (one, asked.workers == asked.most_workers) {
+        (true, _) => devices,
+        (false, true) => format!("{} with {devices}{each}", counted(asked.workers.into(), "worker")),
+        (false, false) => format!("{} to {} workers with {devices}{each}", asked.workers, asked.most_workers),
+    };
+    if asked.tasks > 1 {
+        words = format!("{} of {words}", counted(asked.tasks.into(), "task"));
+    }
+    let mut more = vec![];
+    if asked.device_memory_bytes > 0 {
+        more.push(format!("{} of device memory", memory_words(asked.device_memory_bytes)));
+    }
+    let hosts = [(Pool::Cpu, asked.cpu_thousandths), (Pool::Memory, asked.memory_bytes)];
+    more.extend(hosts.into_iter().filter(|(_, amount)| *amount > 0).map(|(pool, amount)| pool.words(amount)));
+    if !asked.precision.is_empty() {
+        more.push(format!("precision {}", asked.precision.join(" or ")));
+    }
+    more.extend(asked.image.as_ref().map(|image| format!("image {image}")));
+    let more: String = more.iter().map(|more| format!(", {more}")).collect();
+    format!("{part}{words}{more}")
+}
+
 fn asks(asks: &[Ask]) -> Table {
     let now = wording::now();
     let shown = &asks[..asks.len().min(SHOWN)];
@@ -139,6 +196,18 @@ fn asks(asks: &[Ask]) -> Table {
         each(&|ask| ask.since.map_or("-".into(), |since| duration(wording::ago(since, now)))),
     );
     table.text("devices", 0, each(&|ask| one_line(&ask.devices.join(" "))));
+    if shown.iter().any(|ask| ask.cpu_thousandths > 0) {
+        table.numbers("cpus", 3, each(&|ask| Thousandths(ask.cpu_thousandths).to_string()));
+    }
+    if shown.iter().any(|ask| ask.memory_bytes > 0) {
+        table.numbers("memory", 3, each(&|ask| wording::bytes(ask.memory_bytes)));
+    }
+    if shown.iter().any(|ask| ask.variant.is_some()) {
+        table.text("variant", 3, each(&|ask| one_line(ask.variant.as_deref().unwrap_or("-"))));
+    }
+    if shown.iter().any(|ask| ask.precision.is_some()) {
+        table.text("precision", 3, each(&|ask| one_line(ask.precision.as_deref().unwrap_or("-"))));
+    }
     table.text("reason", 0, each(&|ask| one_line(&ask.reason)));
     if shown.iter().any(|ask| ask.engine.is_some()) {
         table.long_text("engine", 20, each(&|ask| one_line(ask.engine.as_deref().unwrap_or_default())));

@@ -37,7 +37,8 @@ pub fn job(path: &Path) -> Result<(JobFile, Source), Failure> {
     } else if file.ends_with(".json") {
         read_json(&file, text.as_bytes(), &around).map_err(malformed)?
     } else {
-        read(&file, &text, &around).map_err(malformed)?
+        read(&file, &text, &around)
+            .map_err(|error| no_job(&file, path, &text).unwrap_or_else(|| malformed(error)))?
     };
     Ok((noted(&file, job), source))
 }
@@ -111,6 +112,39 @@ fn text(path: &Path) -> Result<(String, String), Failure> {
             "run a program with `consort run -- PROGRAM`",
         )),
     }
+}
+
+/// What is wrong with a file that does not even look like a job file: a program.
+fn no_job(file: &str, path: &Path, text: &str) -> Option<Failure> {
+    let name = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    // Every job file has a line with a field, or is a map in braces.
+    let is_field = |line: &str| {
+        let key = line.split_once(':').map(|(key, _)| key.trim_matches(['"', ' ', '{']));
+        key.is_some_and(|key| {
+            !key.is_empty() && key.chars().all(|letter| letter.is_alphanumeric() || letter == '_')
+        })
+    };
+    let is_program = match name {
+        "py" | "pl" | "rb" | "lua" | "js" | "jl" | "r" | "R" => true,
+        "yaml" | "yml" | "json" => false,
+        _ => !text.lines().any(is_field),
+    };
+    let with = match name {
+        "py" => format!("python {file}"),
+        "pl" => format!("perl {file}"),
+        "rb" => format!("ruby {file}"),
+        "lua" => format!("lua {file}"),
+        "js" => format!("node {file}"),
+        "jl" => format!("julia {file}"),
+        "r" | "R" => format!("Rscript {file}"),
+        _ => "PROGRAM".into(),
+    };
+    is_program.then(|| {
+        Failure::request(
+            format_args!("{file} is not a job file or shell script"),
+            &format!("use `consort submit -- {with}`"),
+        )
+    })
 }
 
 fn malformed(error: ReadError) -> Failure {

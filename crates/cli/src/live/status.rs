@@ -14,6 +14,9 @@ Examples:
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
+    /// Include the hash of the whole scheduler state, which visits every job; always with --json
+    #[arg(long)]
+    hash: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -23,7 +26,8 @@ pub struct Args {
 
 /// The command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let status = args.server.client()?.status_with_hash()?;
+    let client = args.server.client()?;
+    let status = if args.hash || args.json { client.status_with_hash()? } else { client.status()? };
     if args.json {
         return print_json(&status);
     }

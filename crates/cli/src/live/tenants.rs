@@ -1,4 +1,4 @@
-//! `consort tenants`: who owns work, what they are promised and what they hold.
+//! `consort tenants`: tenants with their quotas and what their jobs hold.
 
 use super::server::Look;
 use crate::failure::{Failure, one_line};
@@ -15,6 +15,7 @@ Examples:
   consort tenants
   consort tenants set red --quota h200=8            guarantee 8, no ceiling
   consort tenants set red --quota h200=8:16 --quota mi300x=none
+  consort tenants set red --quota h200=:16          ceiling 16, no guarantee
   consort tenants set red --quota cpus=:64 --quota mem=:512GiB      ceilings for processors and memory of hosts";
 
 /// List tenants, create or change one
@@ -49,7 +50,8 @@ struct Set {
 
 fn quota(text: &str) -> Result<(String, Option<Quota>), String> {
     let expected = || {
-        "expected KIND=GUARANTEE or KIND=GUARANTEE:CEILING like h200=8:16, cpus=:64 or mem=:512GiB, or KIND=none"
+        "expected KIND=GUARANTEE, KIND=GUARANTEE:CEILING or KIND=:CEILING like h200=8:16 or h200=:16, or KIND=none; \
+         `cpus` and `mem` are processors and memory of hosts, like cpus=:64 or mem=:512GiB, and `cpu` is a kind of device"
             .to_string()
     };
     let (kind, amount) = text.split_once('=').filter(|(kind, _)| !kind.is_empty()).ok_or_else(expected)?;
@@ -75,6 +77,7 @@ fn quota(text: &str) -> Result<(String, Option<Quota>), String> {
         return Ok((kind.into(), Some(Quota { kind: kind.into(), guarantee: 0, ceiling: Some(ceiling) })));
     }
     let (guarantee, ceiling) = match amount.split_once(':') {
+        Some(("", ceiling)) => (0, Some(u64::from(number(ceiling)?))),
         Some((guarantee, ceiling)) => (number(guarantee)?, Some(u64::from(number(ceiling)?))),
         None => (number(amount)?, None),
     };
@@ -126,6 +129,7 @@ fn table(tenants: &[Tenant]) -> Table {
             (Some(pool), Some(ceiling)) if quota.guarantee == 0 => {
                 format!("up to {}", pool.words(ceiling.saturating_mul(pool.unit())))
             }
+            (_, Some(ceiling)) if quota.guarantee == 0 => format!("up to {ceiling} {}", quota.kind),
             (_, Some(ceiling)) => format!("{} {} up to {ceiling}", quota.guarantee, quota.kind),
             (_, None) => format!("{} {}", quota.guarantee, quota.kind),
         };
@@ -133,8 +137,8 @@ fn table(tenants: &[Tenant]) -> Table {
     };
     let mut table = Table::default();
     table.text("tenant", 0, each(&|tenant| one_line(&tenant.name)));
-    table.text("promised", 1, each(&quotas));
-    table.text("holds", 0, each(&|tenant| joined([amounts(&tenant.holds), hosts(tenant)])));
+    table.text("quota", 1, each(&quotas));
+    table.text("in use", 0, each(&|tenant| joined([amounts(&tenant.holds), hosts(tenant)])));
     table.numbers("waiting", 2, each(&|tenant| tenant.waiting.to_string()));
     table.numbers("running", 2, each(&|tenant| tenant.running.to_string()));
     table.text("device hours", 3, each(&|tenant| amounts(&tenant.usage_device_hours)));
@@ -176,11 +180,16 @@ mod tests {
         };
         assert_eq!(read("h200=8"), Ok(("h200".into(), Some((8, None)))));
         assert_eq!(read("h200=8:16"), Ok(("h200".into(), Some((8, Some(16))))));
+        assert_eq!(read("h200=:16"), Ok(("h200".into(), Some((0, Some(16))))));
+        assert_eq!(read("cpu=:2"), Ok(("cpu".into(), Some((0, Some(2))))), "the kind");
         assert_eq!(read("h200=none"), Ok(("h200".into(), None)));
         assert_eq!(read("cpus=:64"), Ok(("cpus".into(), Some((0, Some(64))))));
         assert_eq!(read("host_memory=0:512GiB"), Ok(("mem".into(), Some((0, Some(512 << 30))))));
         assert_eq!(read("mem=none"), Ok(("mem".into(), None)));
-        for text in ["", "h200", "=3", "h200=x", "h200=8:4", "h200=-1", "cpus=8", "cpus=4:8", "mem=:8"] {
+        for text in [
+            "", "h200", "=3", "h200=x", "h200=8:4", "h200=-1", "cpus=8", "cpus=4:8", "mem=:8", "h200=:",
+            "h200=:x",
+        ] {
             assert!(read(text).is_err(), "{text}");
         }
     }

@@ -68,10 +68,15 @@ pub fn ending(job: &Job) -> String {
     let how = match (job.state, job.exit_code) {
         (State::Succeeded, _) => "succeeded".to_string(),
         (State::Cancelled, _) => "was cancelled".to_string(),
-        (State::Failed, _) if !reason.is_empty() => match reason.strip_prefix("it ") {
-            Some(what) => what.to_string(),
-            None => return format!("{} failed{time}: {reason}", subject(job)),
-        },
+        (State::Failed, _) if !reason.is_empty() => {
+            // The duration stands before the details: behind them it would belong to their last words.
+            let (how, details) = match reason.strip_prefix("it ") {
+                Some(what) => what.split_once(": ").map_or((what, None), |(how, why)| (how, Some(why))),
+                None => ("failed", Some(reason.as_str())),
+            };
+            let details = details.map_or(String::new(), |details| format!(": {details}"));
+            return format!("{} {how}{time}{details}", subject(job));
+        }
         (State::Failed, Some(code)) => format!("failed with status {code}"),
         (State::Failed, None) => "failed".to_string(),
         (state, _) => format!("is {state}"),
@@ -115,6 +120,7 @@ mod tests {
         Job {
             id: 17,
             name: "a\nb".into(),
+            user: None,
             tenant: "red".into(),
             queue: "default".into(),
             state,
@@ -122,6 +128,7 @@ mod tests {
             devices: 1,
             submitted: Moment(Time::seconds(0)),
             started: Some(Moment(Time::seconds(10))),
+            expected_start: None,
             ended: Some(Moment(Time::seconds(130))),
             exit_code,
             priority: 0,
@@ -131,6 +138,7 @@ mod tests {
             restarts: 0,
             used_cpu_ms: 0,
             used_memory_mib_ms: 0,
+            asks_for: vec![],
         }
     }
 
@@ -156,6 +164,9 @@ mod tests {
         let mut job = job(State::Failed, Some(137));
         job.reason = "it ran out of memory".into();
         assert_eq!(ending(&job), "job 17 (a b) ran out of memory after 2m");
+        job.reason = "it ran out of device memory: no kind has more memory than 192 GiB".into();
+        let words = "job 17 (a b) ran out of device memory after 2m: no kind has more memory than 192 GiB";
+        assert_eq!(ending(&job), words);
         job.reason = "node n1 was lost".into();
         assert_eq!(ending(&job), "job 17 (a b) failed after 2m: node n1 was lost");
     }

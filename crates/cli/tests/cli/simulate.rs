@@ -89,7 +89,9 @@ fn circumstances_matter() {
     assert_ne!(unlucky["state_hash"], plain["state_hash"]);
     assert_eq!(unlucky["finished"], 3);
     assert_eq!(unlucky["state_hash"], hash("--failed-starts 0.5 --seed 3")["state_hash"]);
-    assert_ne!(hash("--late-news 0.9")["state_hash"], plain["state_hash"]);
+    assert_ne!(hash("--late-reports 0.9")["state_hash"], plain["state_hash"]);
+    let late = |name: &str| hash(&format!("{name} 0.9"))["state_hash"].clone();
+    assert_eq!(late("--late-news"), late("--late-reports"), "as it was called");
     assert_eq!(hash("--place best-fit")["finished"], 3);
     assert_eq!(hash("--crash-every 1")["state_hash"], plain["state_hash"]);
     assert!(hash("--crash-every 1")["plan_calls"].as_u64() > plain["plan_calls"].as_u64(), "it did crash");

@@ -271,3 +271,84 @@ fn the_scheme_of_a_token_has_no_case() {
         assert_eq!(answer.status, status, "{scheme}: {}", answer.body);
     }
 }
+
+#[test]
+fn lists_are_paged_and_unknown_parameters_are_refused() {
+    let house = House::up(1);
+    let token = token(&house);
+    let get = |path: &str| {
+        let answer = ask(&house, Some(&token), "GET", path, "", b"");
+        (answer.status, serde_json::from_str::<Value>(&answer.body).unwrap_or_default())
+    };
+    for name in ["red", "blue"] {
+        house.said(&["tenants", "set", name, "--quota", "slot=:1"]);
+        house.said(&["queues", "set", name]);
+    }
+    for list in ["tenants", "queues"] {
+        let names = |query: &str| -> Vec<String> {
+            let (status, rows) = get(&format!("/v1/{list}{query}"));
+            assert_eq!(status, 200, "{list}{query}: {rows}");
+            let rows = rows.as_array().expect("a list").clone();
+            rows.iter().map(|row| row["name"].as_str().expect("a name").to_string()).collect()
+        };
+        let all = names("");
+        assert_eq!(names("?limit=2"), all[..2]);
+        assert_eq!(names(&format!("?after={}&limit=5", all[1])), all[2..]);
+        assert_eq!(get(&format!("/v1/{list}?after=nobody")).0, 400);
+    }
+    for list in ["jobs", "nodes", "devices", "tenants", "queues", "events"] {
+        let (status, problem) = get(&format!("/v1/{list}?bogus=1"));
+        assert_eq!(status, 400, "{list}");
+        let error = problem["error"].as_str().expect("a sentence");
+        assert!(error.starts_with("unknown query parameter bogus, expected one of "), "{error}");
+    }
+    let (_, problem) = get("/v1/nodes?state=foo");
+    assert_eq!(problem["error"], "state: unknown value foo, expected one of up, draining, suspect, fenced");
+}
+
+#[test]
+fn events_say_where_and_can_be_picked() {
+    let house = House::up(2);
+    house.said(&["tenants", "set", "red", "--quota", "slot=1:2"]);
+    house.said(&["submit", "--wait", "--tenant", "red", "--", "true"]);
+    house.said(&["submit", "--wait", "--", "true"]);
+    let events = |more: &[&str]| -> Vec<Value> {
+        let all = house.json(&[&["events", "--json"], more].concat());
+        all.as_array().expect("a list").clone()
+    };
+    let node = house.json(&["nodes", "--json"])[0]["name"].clone();
+    let kinds = |events: &[Value]| -> Vec<String> {
+        events.iter().map(|event| event["kind"].as_str().expect("a word").to_string()).collect()
+    };
+    let first = events(&["--job", "1"]);
+    assert_eq!(kinds(&first), ["submitted", "planned", "started", "ended"]);
+    assert_eq!(first[0]["numbers"], json!({"devices": 1, "workers": 1}));
+    assert!(first[2]["node"] == node && first[3]["node"] == node, "{first:?}");
+    assert_eq!(first[3]["numbers"]["exit_code"], 0);
+    let of_red = events(&["--tenant", "red"]);
+    assert_eq!(kinds(&of_red), ["tenant-set", "submitted", "planned", "started", "ended"]);
+    assert_eq!(of_red[0]["numbers"], json!({"guarantee.slot": 1, "ceiling.slot": 2}));
+    assert!(
+        of_red[0]["text"].as_str().is_some_and(|text| text.ends_with(": guarantee 1 slot, ceiling 2 slot"))
+    );
+    assert_eq!(events(&["--kind", "started,ended"]).len(), 4);
+    assert_eq!(events(&["--kind", "ended", "--limit", "1"])[0]["job"], 2);
+    assert_eq!(events(&["--kind", "ended", "--from", "1", "--limit", "1"])[0]["job"], 1);
+    assert!(events(&["--node", node.as_str().expect("a name"), "--kind", "started"]).len() == 2);
+    assert!(events(&["--node", "nowhere"]).is_empty());
+    let client = house.client().expect("it is up");
+    let query = consort_api::client::EventQuery {
+        from: Some(1),
+        job: Some(2),
+        kinds: vec!["ended".into()],
+        ..Default::default()
+    };
+    let followed = client.follow_events_like(query).expect("it answers").next().expect("there is one");
+    assert_eq!(followed.expect("it can be read").job, Some(2));
+    let refused = house.run(&["events", "--from", "abc"]);
+    let error = String::from_utf8_lossy(&refused.stderr);
+    assert!(error.contains("expected a position of the journal"), "{error}");
+    let refused = house.run(&["nodes", "--state", "foo"]);
+    let error = String::from_utf8_lossy(&refused.stderr);
+    assert!(error.contains("up") && error.contains("fenced"), "{error}");
+}

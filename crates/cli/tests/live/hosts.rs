@@ -66,7 +66,7 @@ fn a_ceiling_on_processors_is_kept_and_what_was_used_is_told() {
     let shown = house.json(&["show", "1", "--json"]);
     let (cpu, memory) = (number(&shown, "used_cpu_ms"), number(&shown, "used_memory_mib_ms"));
     assert!(cpu > 0 && memory.abs_diff(64 * cpu) <= 64, "one processor and 64 MiB for as long: {shown}");
-    assert!(house.said(&["show", "1"]).contains("cpu time"));
+    assert!(house.said(&["show", "1"]).contains("reserved cpu time"));
     let listed = house.jobs().into_iter().find(|job| job["id"] == 1).expect("it is kept");
     assert_eq!(number(&listed, "used_cpu_ms"), cpu);
     house.until_state(3, &["succeeded"]);
@@ -135,4 +135,98 @@ fn a_machine_without_control_groups_says_so_once() {
     assert_eq!(said(json!({"run": "echo hi", "workdir": "/", "mem": "64MiB", "cpus": 1})), "hi\n");
     let limited = said(json!({"run": "echo hi", "workdir": "/", "limits": {"memory": "64MiB"}}));
     assert!(limited.contains("no control group for memory") && limited.ends_with("hi\n"), "{limited}");
+}
+
+/// A machine with processors and one accelerator of which nobody knows the memory.
+fn with_processors() -> House {
+    let mut house = House::new(1);
+    let text = "discover: [cpu]\ndevices:\n  - {kind: slot, count: 1, mask: SLOT_VISIBLE_DEVICES}\n";
+    fs::write(house.data().join("devices.yaml"), text).expect("a file");
+    house.start();
+    house
+}
+
+#[test]
+fn a_ceiling_on_processors_is_kept_by_jobs_that_get_them_as_devices() {
+    let house = with_processors();
+    house.said(&["tenants", "set", "q", "--quota", "cpus=:1"]);
+    let refused = |args: &[&str]| {
+        let done = house.run(args);
+        assert!(!done.status.success(), "{args:?}");
+        String::from_utf8_lossy(&done.stderr).into_owned()
+    };
+    let words = "asks for 2 cpus, but the ceiling of tenant q is 1 cpu";
+    let error = refused(&["submit", "--tenant", "q", "--kind", "cpu", "--devices", "2", "--", "true"]);
+    assert!(error.contains(words), "{error}");
+    let script = house.path("two.sh");
+    fs::write(&script, "#!/bin/sh\n#SBATCH -c 2 -A q\ntrue\n").expect("a file");
+    let error = refused(&["sbatch", script.to_str().expect("a plain path")]);
+    assert!(error.contains(words), "{error}");
+    // One fits, the next one waits for it, and what asks for no processor does not.
+    fn of_q<'a>(more: &[&'a str]) -> Vec<&'a str> {
+        [&["submit", "--tenant", "q"], more].concat()
+    }
+    house.said(&of_q(&["--kind", "cpu", "--devices", "1", "--", "sleep", "600"]));
+    house.until_state(1, &["running"]);
+    house.said(&of_q(&["--kind", "cpu", "--devices", "1", "--", "true"]));
+    let why = house.json(&["explain", "2", "--json"])["sentences"].to_string();
+    assert!(why.contains("tenant q is limited to 1 cpu"), "{why}");
+    house.said(&of_q(&["--wait", "--", "true"]));
+    house.said(&["cancel", "1"]);
+    house.until_state(2, &["succeeded"]);
+}
+
+#[test]
+fn memory_of_devices_is_not_that_of_the_host() {
+    let house = with_processors();
+    let refused = |args: &[&str]| {
+        let done = house.run(args);
+        assert!(!done.status.success(), "{args:?}");
+        String::from_utf8_lossy(&done.stderr).into_owned()
+    };
+    let error = refused(&["submit", "--memory", "200GiB", "--", "true"]);
+    assert!(error.contains("the memory of slot is unknown; name the kind"), "{error}");
+    let error = refused(&["submit", "--kind", "cpu", "--memory", "1GiB", "--", "true"]);
+    assert!(error.contains("use `mem` for memory of the host"), "{error}");
+    house.said(&["submit", "--wait", "--kind", "slot", "--memory", "200GiB", "--", "true"]);
+}
+
+#[test]
+fn what_was_asked_for_and_granted_is_shown() {
+    let house = House::up(2);
+    let more = ["--devices", "2", "--kind", "slot", "--cpus", "1", "--mem", "64MiB", "--", "sleep", "600"];
+    house.said(&[&["submit", "--name", "wide"], &more[..]].concat());
+    house.until_state(1, &["running"]);
+    let shown = house.json(&["show", "1", "--json"]);
+    let asked = &shown["asks_for"][0];
+    let numbers = |of: &serde_json::Value, keys: &[&str]| {
+        keys.iter()
+            .map(|key| of[*key].as_u64().unwrap_or_else(|| panic!("{key} of {of}")))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        numbers(asked, &["workers", "devices", "cpu_thousandths", "memory_bytes"]),
+        [1, 2, 1000, 64 << 20]
+    );
+    assert_eq!(asked["kinds"], json!(["slot"]));
+    let granted = &shown["asks"][0];
+    assert_eq!(numbers(granted, &["cpu_thousandths", "memory_bytes"]), [1000, 64 << 20]);
+    assert_eq!(granted["kind"], "slot");
+    assert!(house.said(&["show", "1"]).contains("2 devices of slot, 1 cpu, 64 MiB of host memory"));
+    let listed = house.jobs().into_iter().find(|job| job["id"] == 1).expect("it lives");
+    assert_eq!(listed["asks_for"], shown["asks_for"]);
+    assert!(listed["user"].is_string() && listed["expected_start"].is_null(), "{listed}");
+    assert_eq!(shown["user"], listed["user"]);
+    house.said(&["cancel", "1"]);
+    house.until_state(1, &["cancelled"]);
+    let shown = house.json(&["show", "1", "--json"]);
+    let node = granted["node"].as_str().expect("it ran");
+    assert_eq!(shown["ran_on"]["nodes"], json!([node]));
+    assert_eq!(shown["ran_on"]["devices"], json!([format!("{node}[0]"), format!("{node}[1]")]));
+    assert_eq!(shown["user"], listed["user"]);
+    assert!(house.said(&["show", "1"]).contains(&format!("{node}[0] {node}[1]")));
+    assert_eq!(
+        shown["story"].as_array().and_then(|all| all.last()).map(|last| &last["text"]),
+        Some(&json!("cancelled"))
+    );
 }

@@ -133,3 +133,17 @@ fn limits_of_time_and_tries_are_kept_and_named() {
     let ended = house.until_state(tries, &["failed"]);
     assert_eq!((&ended["attempts"], &ended["exit_code"]), (&json!(3), &json!(9)), "{ended}");
 }
+
+#[test]
+fn a_program_is_no_job_file() {
+    let house = House::up(1);
+    for (name, text, remedy) in [
+        ("p.py", "print(1)\n", "use `consort submit -- python p.py`"),
+        ("program", "hello\n", "use `consort submit -- PROGRAM`"),
+    ] {
+        fs::write(house.path(name), text).expect("a file");
+        let refused = house.command(&["submit", name]).current_dir(house.path("")).output().expect("it runs");
+        let error = String::from_utf8_lossy(&refused.stderr);
+        assert!(error.contains("is not a job file or shell script") && error.contains(remedy), "{error}");
+    }
+}

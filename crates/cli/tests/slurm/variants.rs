@@ -78,6 +78,21 @@ fn what_ran_out_of_device_memory_is_tried_again_where_there_is_more() {
 }
 
 #[test]
+fn processors_and_memory_of_hosts_are_passed_on() {
+    let site = site();
+    let job = json!({"kind": "a100", "cpus": 2, "mem": "100MiB", "workdir": "/", "run": "sleep 60"});
+    let id = site.submit(job);
+    site.until_state(id, &["running"]);
+    let shown = site.cluster.run("scontrol", &["show", "job", "-o"]);
+    let job =
+        shown.lines().find(|line| line.contains("JobState=RUNNING")).unwrap_or_else(|| panic!("{shown}"));
+    assert!(job.contains("CPUs/Task=2"), "{job}");
+    assert!(job.contains("MinMemoryNode=100M"), "{job}");
+    site.said(&["cancel", &id.to_string()]);
+    site.until_state(id, &["cancelled"]);
+}
+
+#[test]
 fn an_image_is_refused() {
     let site = site();
     let refused = site.client().unwrap().submit(&json!({"image": "pytorch", "workdir": "/", "run": "true"}));

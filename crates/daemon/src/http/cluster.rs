@@ -10,6 +10,7 @@ use axum::http::HeaderName;
 use consort_api::routes;
 use consort_api::shapes::{Device, DeviceState, Node, NodeState, Queue, QueueChange, Tenant, TenantChange};
 use consort_types::{Actor, Input, NodeId, QueueSpec, Quota, TenantSpec};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
@@ -51,12 +52,38 @@ pub(super) async fn devices(
     listed((devices, more))
 }
 
-pub(super) async fn queues(State(desk): State<Arc<Desk>>) -> Answer<Vec<Queue>> {
-    desk.look(|reading, _| rows::queues(reading)).await.map(Json)
+/// A part of a short list.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Part {
+    after: Option<String>,
+    limit: Option<usize>,
 }
 
-pub(super) async fn tenants(State(desk): State<Arc<Desk>>) -> Answer<Vec<Tenant>> {
-    desk.look(|reading, _| rows::tenants(reading)).await.map(Json)
+impl Part {
+    /// The rows behind the one that is named, and whether there are more; `None` if there is no such row.
+    fn of<T>(&self, mut rows: Vec<T>, name: impl Fn(&T) -> &str) -> Option<(Vec<T>, bool)> {
+        if let Some(after) = &self.after {
+            let behind = rows.iter().position(|row| name(row) == after)? + 1;
+            rows.drain(..behind);
+        }
+        let limit = self.limit.unwrap_or(usize::MAX);
+        let more = rows.len() > limit;
+        rows.truncate(limit);
+        Some((rows, more))
+    }
+}
+
+pub(super) async fn queues(State(desk): State<Arc<Desk>>, Asked(part): Asked<Part>) -> Listed<Queue> {
+    let all = desk.look(|reading, _| rows::queues(reading)).await?;
+    let unknown = || Trouble::unreadable("after: unknown queue, expected the last of the page before");
+    part.of(all, |queue| &queue.name).ok_or_else(unknown).and_then(listed)
+}
+
+pub(super) async fn tenants(State(desk): State<Arc<Desk>>, Asked(part): Asked<Part>) -> Listed<Tenant> {
+    let all = desk.look(|reading, _| rows::tenants(reading)).await?;
+    let unknown = || Trouble::unreadable("after: unknown tenant, expected the last of the page before");
+    part.of(all, |tenant| &tenant.name).ok_or_else(unknown).and_then(listed)
 }
 
 async fn tend(desk: Arc<Desk>, actor: Actor, name: String, input: fn(NodeId) -> Input) -> Answer<Node> {

@@ -3,6 +3,8 @@
 use super::cluster::parsed;
 use super::parts::{Asked, Named, Sender, Whole};
 use super::{Desk, Trouble};
+use crate::fault::Fault;
+use crate::journal::Shelf;
 use crate::journal::history::{Filter, Record};
 use crate::rows::{self, Wanted};
 use crate::telling;
@@ -103,9 +105,11 @@ pub(super) async fn list(State(desk): State<Arc<Desk>>, Asked(listing): Asked<Li
     let ended_wanted = flag(&listing.all) || states.iter().any(|state| state.has_ended());
     if !ended_wanted {
         let key = (wanted.clone(), limit);
+        let feed = desk.feed.clone();
         let look = move |reading: &Reading<'_>, now| {
             let (mut rows, more) = rows::living(reading, now, &words, &wanted, limit);
             rows.reverse();
+            feed.name_users(&mut rows);
             // As text already here: the thread that looks is below all others, those that answer are not.
             (Bytes::from(serde_json::to_vec(&rows).expect("plain data")), more)
         };
@@ -122,14 +126,26 @@ pub(super) async fn list(State(desk): State<Arc<Desk>>, Asked(listing): Asked<Li
         queue: listing.queue,
         name: listing.name,
     };
-    let ended = desk.read(move |shelf| shelf.history(&filter, limit + 1)).await?;
-    rows.extend(ended.iter().map(Record::row));
+    desk.feed.name_users(&mut rows);
+    let ended = desk.read(move |shelf| {
+        let mut ended: Vec<Job> = shelf.history(&filter, limit + 1)?.iter().map(Record::row).collect();
+        name_users(shelf, &mut ended)?;
+        Ok(ended)
+    });
+    rows.extend(ended.await?);
     rows.sort_unstable_by_key(|row| std::cmp::Reverse(row.id));
     rows.dedup_by_key(|row| row.id); // one may have ended between the two looks
     more |= rows.len() > limit;
     rows.truncate(limit);
     rows.reverse();
     Ok(([more_header(more)], Json(rows)).into_response())
+}
+
+/// Says who submitted jobs that have ended.
+fn name_users(shelf: &Shelf, rows: &mut [Job]) -> Result<(), Fault> {
+    let mut users = shelf.users(rows.iter().map(|row| JobId(row.id)))?;
+    rows.iter_mut().for_each(|row| row.user = users.remove(&JobId(row.id)));
+    Ok(())
 }
 
 fn states(text: Option<&str>) -> Answer<Vec<JobState>> {
@@ -157,8 +173,16 @@ async fn rows_of(desk: &Arc<Desk>, ids: Vec<JobId>) -> Answer<Vec<Option<Job>>> 
     };
     let mut rows = desk.look(look).await?;
     for (row, id) in rows.iter_mut().zip(ids) {
-        if row.is_none() {
-            *row = desk.read(move |shelf| shelf.ended(id)).await?.map(|record| record.row());
+        match row {
+            Some(row) => desk.feed.name_users(std::slice::from_mut(row)),
+            None => {
+                let ended = desk.read(move |shelf| {
+                    let mut row: Vec<Job> = shelf.ended(id)?.iter().map(Record::row).collect();
+                    name_users(shelf, &mut row)?;
+                    Ok(row.pop())
+                });
+                *row = ended.await?;
+            }
         }
     }
     Ok(rows)
@@ -178,15 +202,23 @@ pub(super) async fn show(State(desk): State<Arc<Desk>>, Named(text): Named) -> A
     let lost = desk.read(move |shelf| shelf.lost(id)).await?;
     detail.output_lost = lost.map(|(bytes, since)| OutputLost { bytes, since: Moment(since) });
     if let Some((spec, work)) = desk.read(move |shelf| shelf.work(id)).await? {
+        let user = desk.read(move |shelf| shelf.users([id])).await?;
+        detail.job.user = user.into_values().next();
         detail.workdir = Some(work.workdir.clone());
         detail.command = commands(&work);
+        for asked in &mut detail.job.asks_for {
+            asked.image = work.image.clone();
+        }
         let (site, its, works) = (desk.site.clone(), spec.clone(), work.clone());
         let files = tokio::task::spawn_blocking(move || site.logs(id, &its, &works, &|_, _, _, _| true));
         let files = files.await.unwrap_or_default();
         detail.logs = files.iter().map(|file| file.path().display().to_string()).collect();
         for ask in &mut detail.asks {
             let stage = spec.stages.iter().position(|stage| stage.name == ask.stage).unwrap_or(0);
-            let indices = work.stages.get(stage).map_or(&[][..], |stage| &stage.indices);
+            let runs = work.stages.get(stage);
+            let variant = ask.kind.as_deref().and_then(|kind| runs?.variant(kind));
+            ask.variant = variant.map(|variant| variant.kind.clone());
+            let indices = runs.map_or(&[][..], |stage| &stage.indices);
             ask.task = indices.get(ask.task as usize).copied().unwrap_or(ask.task);
         }
     }
@@ -206,6 +238,7 @@ fn ended_detail(record: &Record) -> JobDetail {
         retries: spec.retries,
         asks: vec![],
         parts: 0,
+        ran_on: record.ran_on.clone(),
         logs: vec![],
         story: telling::story(&record.story, spec),
         output_lost: None,

@@ -51,8 +51,31 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Asked<T> {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Trouble> {
         let found = Query::<T>::from_request_parts(parts, state).await;
-        let unreadable = |error: QueryRejection| Trouble::unreadable(error.body_text());
+        let unreadable = |error: QueryRejection| Trouble::unreadable(query_error(&error.body_text()));
         found.map(|Query(asked)| Self(asked)).map_err(unreadable)
+    }
+}
+
+/// What is wrong with a query, in our words: `state: unknown value foo, expected one of up, draining`.
+fn query_error(text: &str) -> String {
+    let text = text.strip_prefix("Failed to deserialize query string: ").unwrap_or(text);
+    let plain = |text: &str| text.replace("` or `", ", ").replace('`', "");
+    if let Some((_, unknown)) = text.split_once("unknown field `")
+        && let Some((field, known)) = unknown.split_once("`, expected ")
+    {
+        let known = plain(known.strip_prefix("one of ").unwrap_or(known));
+        return format!("unknown query parameter {field}, expected one of {known}");
+    }
+    let (field, wrong) = text.split_once(": ").unwrap_or(("query", text));
+    if let Some((_, unknown)) = wrong.split_once("unknown variant `")
+        && let Some((value, known)) = unknown.split_once("`, expected ")
+    {
+        let known = plain(known.strip_prefix("one of ").unwrap_or(known));
+        return format!("{field}: unknown value {value}, expected one of {known}");
+    }
+    match wrong.contains("digit") || wrong.contains("number too") || wrong.contains("cannot parse integer") {
+        true => format!("{field}: expected a whole number"),
+        false => format!("{field}: {wrong}"),
     }
 }
 
@@ -75,5 +98,36 @@ impl<S: Send + Sync> FromRequest<S> for Whole {
             Trouble::said(StatusCode::REQUEST_TIMEOUT, "timeout while reading the request; send it again")
         };
         whole.map_err(late)?.map(Self).map_err(refused)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::http::Uri;
+    use consort_api::shapes::NodeState;
+    use serde::Deserialize;
+
+    #[derive(Debug, Deserialize)]
+    #[serde(deny_unknown_fields)]
+    #[allow(dead_code)]
+    struct Query {
+        state: Option<NodeState>,
+        limit: Option<usize>,
+    }
+
+    #[test]
+    fn queries_are_refused_in_our_words() {
+        for (query, words) in [
+            ("state=foo", "state: unknown value foo, expected one of up, draining, suspect, fenced"),
+            ("limit=abc", "limit: expected a whole number"),
+            ("limit=-1", "limit: expected a whole number"),
+            ("limit=99999999999999999999", "limit: expected a whole number"),
+            ("before=n1", "unknown query parameter before, expected one of state, limit"),
+        ] {
+            let uri: Uri = format!("/v1/nodes?{query}").parse().expect("a path");
+            let error = axum::extract::Query::<Query>::try_from_uri(&uri).expect_err(query);
+            assert_eq!(query_error(&error.body_text()), words);
+        }
     }
 }

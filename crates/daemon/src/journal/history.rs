@@ -1,7 +1,7 @@
 //! Jobs that have ended: one record each, written in the transaction that ended them.
 
 use consort_api::Moment;
-use consort_api::shapes::{Job, State};
+use consort_api::shapes::{Job, RanOn, State};
 use consort_sched::{Ended, Ending};
 use consort_types::{JobId, JobSpec, Span, Story, Time, Total};
 use serde::{Deserialize, Serialize};
@@ -45,6 +45,9 @@ pub struct Record {
     /// What happened to it lately. Empty in records of versions before 0.2.
     #[serde(default)]
     pub story: Story,
+    /// Where its last attempt ran. Absent in records of versions before 0.2, and where that ended before the last restart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ran_on: Option<RanOn>,
 }
 
 fn is_nothing(amount: &u64) -> bool {
@@ -103,6 +106,7 @@ impl Record {
             used_cpu_ms: ended.hosts.cpu_ms(),
             used_memory_mib_ms: ended.hosts.memory_mib_ms(),
             story: ended.story.clone(),
+            ran_on: None,
         }
     }
 
@@ -120,13 +124,15 @@ impl Record {
         Job {
             id: self.job.0,
             name: self.spec.name.clone(),
+            user: None,
             tenant: self.spec.tenant.clone(),
             queue: self.spec.queue.clone(),
             state: self.state(),
             reason: self.why.clone(),
-            devices: crate::rows::least_devices(&self.spec),
+            devices: self.spec.least_devices(),
             submitted: Moment(self.submitted),
             started: self.started.map(Moment),
+            expected_start: None,
             ended: Some(Moment(self.ended)),
             exit_code: self.exit_code,
             priority: self.spec.priority,
@@ -136,6 +142,7 @@ impl Record {
             restarts: self.restarts,
             used_cpu_ms: self.used_cpu_ms,
             used_memory_mib_ms: self.used_memory_mib_ms,
+            asks_for: crate::rows::asks_for(&self.spec),
         }
     }
 }

@@ -87,6 +87,14 @@ pub(super) fn read(
     Ok(reading)
 }
 
+/// What a data directory without a journal still has of jobs.
+fn left_of_jobs(folder: &Path) -> Option<String> {
+    let has_entries = |name: &&str| folder.join(name).read_dir().is_ok_and(|mut all| all.next().is_some());
+    let snapshot = Some("snapshot").filter(|name| folder.join(name).exists());
+    let left = ["records", "logs"].into_iter().find(has_entries).or(snapshot);
+    left.map(|name| folder.join(name).display().to_string())
+}
+
 impl Reading {
     /// The position of the last event that can be read.
     pub fn kept(&self) -> u64 {
@@ -122,7 +130,14 @@ impl Reading {
         }
         let how = match found {
             acknowledged::Found::Upto(_) => return None,
-            acknowledged::Found::Nothing if self.last == 0 => return None, // a new journal
+            acknowledged::Found::Nothing if self.last == 0 => {
+                // A new journal, unless something is left of the jobs of an old one.
+                let left = left_of_jobs(path.parent().unwrap_or(path))?;
+                let (missing, mark) = (path.display(), acknowledged::FILE);
+                return Some(format!(
+                    "{missing} and {mark} are missing, but {left} is there: the journal was lost"
+                ));
+            }
             acknowledged::Found::Nothing => "is missing or empty",
             acknowledged::Found::Damaged => "is damaged",
         };

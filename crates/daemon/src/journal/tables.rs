@@ -9,7 +9,7 @@ use crate::crash;
 use crate::fault::Fault;
 use consort_agent::owned;
 use consort_sched::Scheduler;
-use consort_types::{Digest, Event, Fact, Input, JobId, JobSpec, Time, Work};
+use consort_types::{Actor, Digest, Event, Fact, Input, JobId, JobSpec, Time, Work};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 use std::collections::BTreeMap;
@@ -302,7 +302,8 @@ pub(super) fn commit(connection: &mut Connection, last: u64, batch: &Batch) -> R
                 insert.execute(params![job.0 as i64, position, digest, body, checksum])?;
             }
             for ended in &batch.ended {
-                keep(&transaction, &history::Record::of(ended))?;
+                let ran_on = batch.ran_on.get(&ended.job).cloned();
+                keep(&transaction, &history::Record { ran_on, ..history::Record::of(ended) })?;
             }
         }
         crash::point("before-commit");
@@ -494,6 +495,21 @@ impl Shelf {
             }
         }
         Ok(specs)
+    }
+
+    /// Who submitted these jobs, living or ended, as far as the journal says.
+    pub fn users(&self, jobs: impl IntoIterator<Item = JobId>) -> Result<BTreeMap<JobId, String>, Fault> {
+        let held = self.hold();
+        let mut statement = held.prepare_cached(
+            "SELECT event.body FROM work JOIN event ON event.position = work.position WHERE work.job = ?1",
+        )?;
+        let mut users = BTreeMap::new();
+        for job in jobs {
+            let body: Option<Vec<u8>> = statement.query_row([job.0 as i64], |row| row.get(0)).optional()?;
+            let actor = body.and_then(|body| bytes::read(&body).ok()).and_then(|event| event.actor);
+            users.extend(actor.filter(Actor::is_client).map(|actor| (job, actor.who())));
+        }
+        Ok(users)
     }
 
     /// Reads what every job runs and how every job ended, and says what is damaged first.

@@ -2,8 +2,8 @@
 
 use crate::telling;
 use consort_api::Moment;
-use consort_api::shapes::{Ask, Job, JobDetail, Progress, State};
-use consort_sched::{AskView, Doing, JobView, Reading, View, belief};
+use consort_api::shapes::{Ask, AskedFor, Job, JobDetail, Progress, RanOn, State};
+use consort_sched::{AskView, Doing, Ended, JobView, Reading, View, belief};
 use consort_types::*;
 use std::collections::BTreeMap;
 
@@ -258,14 +258,56 @@ impl<'a> Summary<'a> {
     }
 }
 
-/// Devices that a job asks for at its smallest.
-pub fn least_devices(spec: &JobSpec) -> u64 {
-    let stage = |stage: &StageSpec| -> u64 {
-        let least =
-            |role: &Role| u64::from(role.count.min) * u64::from(role.shapes.first().map_or(0, |s| s.devices));
-        stage.roles.iter().map(least).sum()
+/// What a job asks for, role by role.
+pub fn asks_for(spec: &JobSpec) -> Vec<AskedFor> {
+    let role = |(stage, role): (&StageSpec, &Role)| {
+        let first = role.shapes.first();
+        let mut kinds: Vec<String> = role.shapes.iter().filter_map(|shape| shape.kind.clone()).collect();
+        if kinds.len() < role.shapes.len() {
+            kinds.clear(); // one of them accepts any kind
+        }
+        kinds.dedup();
+        AskedFor {
+            stage: stage.name.clone(),
+            role: role.name.clone(),
+            tasks: stage.form.asks(),
+            workers: role.count.min,
+            most_workers: role.count.max,
+            devices: first.map_or(0, |shape| shape.devices),
+            kinds,
+            share_thousandths: first.map_or(0, |shape| u32::from(shape.share)),
+            device_memory_bytes: first.map_or(0, |shape| shape.memory_bytes),
+            cpu_thousandths: first.map_or(0, |shape| shape.host.cpu_milli),
+            memory_bytes: first.map_or(0, |shape| shape.host.memory_bytes),
+            precision: first
+                .map_or(vec![], |shape| shape.precisions.iter().map(Precision::to_string).collect()),
+            image: None,
+        }
     };
-    spec.stages.iter().map(stage).max().unwrap_or(0)
+    let roles = spec.stages.iter().flat_map(|stage| stage.roles.iter().map(move |role| (stage, role)));
+    roles.map(role).collect()
+}
+
+/// Devices of one attempt that history keeps.
+const KEPT: usize = 1_000;
+
+/// Where the last attempt of a job that has just ended ran.
+pub fn ran_on(view: &View<'_>, ended: &Ended) -> Option<RanOn> {
+    let (id, placement) = ended.last.as_ref()?;
+    let name = |node| view.node_by_id(node).map_or("", |node| node.spec.name.as_str());
+    let mut nodes: Vec<NodeId> = placement.grants.iter().map(|grant| view.locate(grant.device).0).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    let place = |grant: &Grant| {
+        let (node, index) = view.locate(grant.device);
+        format!("{}[{index}]", name(node))
+    };
+    Some(RanOn {
+        ask: id.ask.to_string(),
+        attempt: id.attempt,
+        nodes: nodes.into_iter().map(|node| name(node).to_string()).collect(),
+        devices: placement.devices().take(KEPT).map(place).collect(),
+    })
 }
 
 /// One job in a line.
@@ -280,13 +322,15 @@ pub fn row<'a>(
     Job {
         id: job.id().0,
         name: spec.name.clone(),
+        user: None,
         tenant: spec.tenant.clone(),
         queue: spec.queue.clone(),
         state: sum.state(job),
         reason: sum.reason(reading, now, words, job, reasons),
-        devices: if sum.held > 0 { sum.held } else { least_devices(spec) },
+        devices: if sum.held > 0 { sum.held } else { spec.least_devices() },
         submitted: Moment(job.submitted()),
         started: sum.started.map(Moment),
+        expected_start: None,
         ended: None,
         exit_code: None,
         priority: spec.priority,
@@ -296,6 +340,7 @@ pub fn row<'a>(
         restarts: sum.restarts,
         used_cpu_ms: job.hosts().cpu_ms(),
         used_memory_mib_ms: job.hosts().memory_mib_ms(),
+        asks_for: asks_for(spec),
     }
 }
 
@@ -329,6 +374,17 @@ pub fn detail(reading: &Reading<'_>, now: Time, words: &Words<'_>, id: JobId) ->
             State::Waiting => Some(ask.queued()),
             _ => None,
         };
+        let kind =
+            ask.grants().iter().find(|grant| !grant.is_of_host()).map(|grant| view.kind_of(grant.device));
+        let kind = kind.and_then(|kind| view.kinds().find(|(id, _)| *id == kind)).map(|(_, kind)| kind);
+        let of_pool = |pool: Pool| -> u64 {
+            let of = ask.grants().iter().filter(|grant| view.pool_of(grant.device) == Some(pool));
+            of.map(|grant| grant.memory_bytes).sum()
+        };
+        let shapes = spec.stages[usize::from(ask.id().stage)].roles.iter().flat_map(|role| &role.shapes);
+        let wanted = shapes.map(|shape| &shape.precisions[..]).find(|wanted| !wanted.is_empty());
+        let precision =
+            kind.zip(wanted).and_then(|(kind, wanted)| Precision::best(kind.computes_in(), wanted));
         Ask {
             stage: spec.stages[usize::from(ask.id().stage)].name.clone(),
             task: ask.id().task,
@@ -336,6 +392,11 @@ pub fn detail(reading: &Reading<'_>, now: Time, words: &Words<'_>, id: JobId) ->
             attempt: ask.attempt(),
             node,
             devices: ask.grants().iter().filter(|grant| !grant.is_of_host()).map(place).collect(),
+            kind: kind.map(|kind| kind.name.clone()),
+            cpu_thousandths: of_pool(Pool::Cpu),
+            memory_bytes: of_pool(Pool::Memory),
+            variant: None,
+            precision: precision.map(|precision| precision.to_string()),
             since: since.map(Moment),
             reason,
             engine: engine(words, &ask),
@@ -353,6 +414,7 @@ pub fn detail(reading: &Reading<'_>, now: Time, words: &Words<'_>, id: JobId) ->
         retries: spec.retries,
         asks,
         parts: spec.stages.iter().map(|stage| u64::from(stage.form.asks())).sum(),
+        ran_on: None,
         logs: vec![],
         story: telling::story(job.story(), spec),
         output_lost: None,

@@ -61,13 +61,17 @@ impl Scheduler {
         role.shapes.iter().any(|shape| {
             let share = u64::from(role.count.min) * u64::from(shape.devices) * u64::from(shape.share);
             let is_open = |kind: KindId, needs: u64| {
-                let ceiling = self.state.ledger.account(tenant, kind).ceiling;
+                let ceiling = self.ceiling_of(tenant, kind);
                 needs == 0 || ceiling.is_none_or(|ceiling| needs <= ceiling)
             };
-            let mut hosts = shape.asked_of_pools(&self.state.cluster, role.count.min);
-            let mut kinds = shape.kinds(&self.state.cluster);
-            hosts.all(|(kind, asked)| is_open(kind, asked))
-                && kinds.any(|kind| is_open(kind, share) && self.most_of_kind(shape, kind) >= role.count.min)
+            let cluster = &self.state.cluster;
+            shape.kinds(cluster).any(|kind| {
+                let counts_hosts = self.capabilities.counts_hosts;
+                let mut hosts = shape.asked_of_pools(cluster, kind, role.count.min, counts_hosts);
+                hosts.all(|(pool, asked)| is_open(pool, asked))
+                    && is_open(kind, share)
+                    && self.most_of_kind(shape, kind) >= role.count.min
+            })
         })
     }
 
@@ -98,13 +102,21 @@ impl Scheduler {
             return refuse(Rule::NeverFits, subject, remedy);
         }
         if shape.kinds(cluster).all(|kind| !shape.suits(cluster, kind)) {
+            let each = spec.kind.as_deref().unwrap_or("device");
             let largest = shape.kinds(cluster).max_by_key(|&kind| cluster.memory(kind));
             let subject =
-                format!("{who} asks for {} of memory on each {wanted}", memory_words(shape.memory_bytes));
+                format!("{who} asks for {} of memory on each {each}", memory_words(shape.memory_bytes));
             return refuse(
                 Rule::NeverFits,
                 subject,
                 match largest {
+                    Some(kind) if cluster.memory(kind) == 0 && cluster.is_processors(kind) => {
+                        "there are only processors; use `mem` for memory of the host".into()
+                    }
+                    Some(kind) if cluster.memory(kind) == 0 => {
+                        let name = kind_name(kind);
+                        format!("the memory of {name} is unknown; name the kind if it has enough")
+                    }
                     Some(kind) => format!("{} has {}", kind_name(kind), memory_words(cluster.memory(kind))),
                     None => "no kinds of device are known yet".into(),
                 },
@@ -122,11 +134,27 @@ impl Scheduler {
         };
         let beside = match spec.host.is_none() {
             true => String::new(),
+            false if asked == 1 => format!(" with {}", spec.host),
             false => format!(" with {} each", spec.host),
         };
-        let subject = format!(
-            "{who} asks for a gang of {asked} on {wanted}{each}{beside}{within}{nodes}, but the cluster can hold at most {most}"
-        );
+        let subject = match (asked, spec.devices, spec.share) {
+            (1, 0, _) => format!("{who} asks for a worker{beside}{within}{nodes}, but no node has that"),
+            (1, 1, WHOLE) => {
+                format!("{who} asks for a device of {wanted}{beside}{within}{nodes}, but no node has that")
+            }
+            (1, 1, share) => {
+                let share = f64::from(share) / f64::from(WHOLE);
+                format!("{who} asks for {share} of a device of {wanted}{beside}{nodes}, but no node has that")
+            }
+            (1, devices, _) => {
+                format!(
+                    "{who} asks for {devices} devices of {wanted} on one node{beside}{within}{nodes}, but no node has that"
+                )
+            }
+            _ => format!(
+                "{who} asks for a gang of {asked} on {wanted}{each}{beside}{within}{nodes}, but the cluster can hold at most {most}"
+            ),
+        };
         let remedy = match most {
             0 if !cluster.nodes.iter().any(Node::is_there) => "add nodes first".into(),
             0 if !shape.host.is_none() => largest_host(cluster),

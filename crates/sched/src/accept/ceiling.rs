@@ -28,7 +28,7 @@ impl Scheduler {
             let room = |shape: &Shape| {
                 // Any kind: some may have no ceiling; the plan decides.
                 let kind = self.state.cluster.kind_meant(shape.kind.as_ref()?)?;
-                let ceiling = self.state.ledger.account(tenant, kind).ceiling?;
+                let ceiling = self.ceiling_of(tenant, kind)?;
                 let room = ceiling.saturating_sub(others(shape.kind.as_ref()?));
                 (needs(role, shape) > room).then_some((ceiling, room))
             };
@@ -73,13 +73,41 @@ impl Scheduler {
         Ok(())
     }
 
+    /// The most of a kind that a tenant may ever hold: of processors that are devices no more than of processors at all.
+    pub(super) fn ceiling_of(&self, tenant: TenantId, kind: KindId) -> Option<u64> {
+        let cluster = &self.state.cluster;
+        let is_counted = self.capabilities.counts_hosts && cluster.is_processors(kind);
+        let pool = cluster.pool_kind(Pool::Cpu).filter(|_| is_counted);
+        let ceiling = |kind| self.state.ledger.account(tenant, kind).ceiling;
+        [Some(kind), pool].into_iter().flatten().filter_map(ceiling).min()
+    }
+
+    /// Whether the devices of a shape can only be processors, and are counted as such.
+    fn means_processors(&self, shape: &Shape) -> bool {
+        let cluster = &self.state.cluster;
+        let is_meant = match &shape.kind {
+            Some(name) => cluster.kind_meant(name).is_some_and(|kind| cluster.is_processors(kind)),
+            None => {
+                let mut kinds = cluster.kind_ids().filter(|kind| !cluster.kinds[kind.index()].spec.by_name);
+                kinds.all(|kind| cluster.is_processors(kind))
+            }
+        };
+        is_meant && shape.devices > 0 && self.capabilities.counts_hosts
+    }
+
     /// The same for what all roles at their least widths ask for of hosts, whatever shapes they get.
     fn accept_host_ceiling(&self, spec: &JobSpec, stage: &StageSpec, who: &str, tenant: TenantId) -> Verdict {
         for pool in Pool::ALL {
             let Some(kind) = self.state.cluster.pool_kind(pool) else { continue };
             let Some(ceiling) = self.state.ledger.account(tenant, kind).ceiling else { continue };
+            let needs = |shape: &Shape| match pool {
+                Pool::Cpu if self.means_processors(shape) => {
+                    pool.of(&shape.host).max(u64::from(shape.devices) * u64::from(shape.share))
+                }
+                _ => pool.of(&shape.host),
+            };
             let least = |role: &Role| {
-                let each = role.shapes.iter().map(|shape| pool.of(&shape.host)).min().unwrap_or(0);
+                let each = role.shapes.iter().map(needs).min().unwrap_or(0);
                 each.saturating_mul(u64::from(role.count.min))
             };
             let asked = stage.roles.iter().map(least).fold(0, u64::saturating_add);

@@ -208,6 +208,15 @@ impl Scheduler {
                     self.kinds_remedy(),
                 );
             }
+            let cluster = &self.state.cluster;
+            let kind = shape.kind.as_ref().and_then(|kind| cluster.kind_meant(kind));
+            if shape.memory_bytes > 0 && kind.is_some_and(|kind| cluster.is_processors(kind)) {
+                let asked = memory_words(shape.memory_bytes);
+                let subject = format!(
+                    "{who} asks for {asked} of device memory with kind {CPU}, and processors have none of their own"
+                );
+                return refuse(Rule::NeverFits, subject, "use `mem` for memory of the host");
+            }
             let levels = || shape.within.iter().chain(&shape.prefer);
             if let Some(level) = levels().find(|level| self.state.cluster.level(level).is_none()) {
                 let mut names: Vec<&str> =

@@ -491,8 +491,7 @@ fn what_never_fits_is_refused_with_what_would() {
         no(&s, shaped(count, shape), Rule::NeverFits, &subject, &format!("ask for {most} or fewer"));
     }
     let wide = Shape { devices: 5, ..Shape::of("a") };
-    let subject =
-        "job j asks for a gang of 1 on a with 5 devices each on one node, but the cluster can hold at most 0";
+    let subject = "job j asks for 5 devices of a on one node, but no node has that";
     let remedy = "the cluster has up to 4 a on a node, up to 2 b on a node";
     no(&s, shaped(1, wide), Rule::NeverFits, subject, remedy);
     let greedy = Shape { memory_bytes: 81, ..Shape::of("a") };
@@ -508,12 +507,32 @@ fn what_never_fits_is_refused_with_what_would() {
 }
 
 #[test]
+fn memory_of_processors_is_that_of_their_host() {
+    let mut s = house();
+    say(&mut s, Input::SetKind(KindSpec { by_name: true, ..kind(CPU, 0) }));
+    say(&mut s, Input::SetKind(kind("unknown", 0)));
+    for name in [CPU, "unknown"] {
+        say(&mut s, Input::NodeJoined(node(name, vec![group(name, 1)])));
+    }
+    let greedy = |kind: Option<&str>| {
+        let shape = Shape { memory_bytes: 200 << 30, kind: kind.map(Into::into), ..Shape::any() };
+        shaped(1, shape)
+    };
+    let subject =
+        "job j asks for 200 GiB of device memory with kind cpu, and processors have none of their own";
+    no(&s, greedy(Some("CPU")), Rule::NeverFits, subject, "use `mem` for memory of the host");
+    let subject = "job j asks for 200 GiB of memory on each device";
+    no(&s, greedy(None), Rule::NeverFits, subject, "a has 80 bytes");
+    yes(&s, greedy(Some("unknown")));
+}
+
+#[test]
 fn an_empty_cluster_says_so_and_a_gang_of_one_is_a_gang() {
     let mut s = Scheduler::new(stock::standard().policy(), Capabilities::default());
     say(&mut s, Input::SetKind(kind("a", 80)));
     say(&mut s, Input::SetTenant(tenant("default", &[])));
     say(&mut s, Input::SetQueue(queue("default", &[])));
-    let subject = "job j asks for a gang of 1 on a, but the cluster can hold at most 0";
+    let subject = "job j asks for a device of a, but no node has that";
     no(&s, submit(gang(1)), Rule::NeverFits, subject, "add nodes first");
     say(&mut s, Input::NodeJoined(NodeSpec { domains: vec![], ..node("n", vec![group("a", 1)]) }));
     yes(&s, submit(gang(1)));

@@ -204,6 +204,7 @@ impl Scheduler {
         let is_service = self.is_service(id.ask);
         let had = self.device_memory(&allocation.placement);
         self.learn(id.ask, had, outcome);
+        self.lasts.insert(id.ask.job, (id, allocation.placement));
         match (phase, outcome) {
             (Phase::Releasing { then: Then::JobEnds, .. }, _) => self.ask_done(id.ask),
             (_, Outcome::Succeeded) if !is_service => self.ask_done(id.ask),
@@ -214,7 +215,7 @@ impl Scheduler {
                     Larger::NotWanted => self.failed(id.ask, outcome, words.cloned(), ran),
                     Larger::Waits => {
                         self.set_last(id.ask, Last::Ended { outcome, words: words.cloned() });
-                        let why = Some(format!("{} were not enough", memory_words(had)).into());
+                        let why = Some(format!("{} was not enough", memory_words(had)).into());
                         self.tell(id, Happened::Failed { outcome, why, again_at: Some(self.state.now) });
                         self.after_release(id.ask, Then::Requeue, ran_since.is_some());
                     }

@@ -231,6 +231,12 @@ impl Scheduler {
         for stage in &job.stages {
             self.state.classes.leave(stage.class);
         }
+        let mut story = job.story;
+        if matches!(why, Why::Asked) {
+            // Not in the state: journals of versions that had no such entry must keep their meaning.
+            let (at, ask) = (self.state.now, AskId::whole(id));
+            story.push(StoryEntry { at, ask, attempt: 0, what: Happened::Cancelled });
+        }
         let sum = |part: fn(&Ask) -> Span| job.asks.iter().map(part).sum::<Total>();
         self.ended.push(Ended {
             job: id,
@@ -246,7 +252,8 @@ impl Scheduler {
             preemptions: job.asks.iter().map(|ask| ask.preemptions).sum(),
             attempts: job.asks.iter().map(|ask| ask.attempt).sum(),
             hosts: job.hosts,
-            story: job.story,
+            story,
+            last: self.lasts.remove(&id),
             spec: job.spec,
         });
         for dependency in &job.after {

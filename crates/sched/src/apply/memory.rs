@@ -85,7 +85,7 @@ pub(super) fn larger(state: &State, roles: &[Role], had: u64) -> Option<Vec<Role
     let is_there = |kind: KindId| cluster.kinds[kind.index()].sizes.values().any(|&nodes| nodes > 0);
     let fits = class.roles.iter().all(|role| {
         let mut shapes = role.shapes.iter();
-        shapes.any(|shape| shape.kinds(cluster).any(|kind| is_there(kind) && shape.suits(cluster, kind)))
+        shapes.any(|shape| shape.kinds(cluster).any(|kind| is_there(kind) && shape.might_suit(cluster, kind)))
     });
     fits.then_some(roles)
 }
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(kind_of(&scheduler, 1), "large", "without a retry to spare");
         let job = scheduler.view().job(JobId(1)).expect("it lives");
         let story: Vec<String> = job.story().entries().iter().map(|entry| entry.told(job.spec())).collect();
-        let failed = "attempt 1 ran out of device memory: 16 GiB were not enough; attempt 2 is pending without a back-off";
+        let failed = "attempt 1 ran out of device memory: 16 GiB was not enough; attempt 2 is pending without a back-off";
         assert_eq!(story, [failed]);
         submit(&mut scheduler, "other", larger());
         assert_eq!(kind_of(&scheduler, 2), "small", "nothing was learned of it");

@@ -502,3 +502,74 @@ fn a_plan_that_breaks_a_rule_is_thrown_away_whole() {
     );
     assert_eq!(scheduler.take_rejections(), vec![]);
 }
+
+/// A node of eight processors and one device of which nobody knows the memory, in a world that counts hosts.
+fn processors() -> Scheduler {
+    let capabilities = Capabilities { counts_hosts: true, ..Capabilities::default() };
+    let mut scheduler = Scheduler::new(stock::standard().policy(), capabilities);
+    let group = |kind: &str, count| DeviceGroup { kind: kind.into(), count, island: 0 };
+    let node = NodeSpec {
+        name: "n".into(),
+        devices: vec![group("a", 1), group(CPU, 8)],
+        host: Host { cpu_milli: 8000, memory_bytes: 0 },
+        ..NodeSpec::default()
+    };
+    for input in [
+        Input::SetKind(KindSpec::named("a")),
+        Input::SetKind(KindSpec { by_name: true, ..KindSpec::named(CPU) }),
+        Input::SetTenant(TenantSpec { name: "default".into(), quotas: vec![] }),
+        Input::SetQueue(QueueSpec { name: "default".into(), priority: 0, strict: false, tenants: vec![] }),
+        Input::NodeJoined(node),
+    ] {
+        say(&mut scheduler, input);
+    }
+    scheduler
+}
+
+fn limit(scheduler: &mut Scheduler, cpus: u64) {
+    let quotas = vec![Quota { kind: "cpus".into(), guarantee: 0, ceiling: Some(cpus) }];
+    say(scheduler, Input::SetTenant(TenantSpec { name: "default".into(), quotas }));
+}
+
+#[test]
+fn processors_that_are_devices_are_below_the_ceiling_on_processors() {
+    let mut scheduler = processors();
+    submit(&mut scheduler, JobSpec::gang("job", 2, Shape::of(CPU)));
+    let made = scheduler.plan(START).moves;
+    assert!(matches!(made[..], [Move::Start { .. }]));
+    for (ceiling, expected) in [(2, Ok(())), (1, Err((Breach::Ceiling, 0)))] {
+        limit(&mut scheduler, ceiling);
+        assert_eq!(verdict_at(&scheduler, START, made.clone()), expected);
+        assert_eq!(scheduler.plan(START).moves.len(), usize::from(expected.is_ok()), "the draft says so too");
+    }
+    // Also where other jobs have left nothing of the pool, so that nothing is counted there.
+    let without = |change: &Move| match change.clone() {
+        Move::Start { ask, mut placement, after } => {
+            let hosts = placement.grants.iter_mut().filter(|grant| grant.is_of_host());
+            hosts.for_each(|grant| grant.memory_bytes = 0);
+            Move::Start { ask, placement, after }
+        }
+        other => other,
+    };
+    let empty: Vec<Move> = made.iter().map(without).collect();
+    assert_eq!(verdict_at(&scheduler, START, empty.clone()), Err((Breach::Ceiling, 0)));
+    limit(&mut scheduler, 2);
+    assert_eq!(verdict_at(&scheduler, START, empty), Ok(()));
+}
+
+#[test]
+fn memory_that_nobody_knows_is_enough_for_who_names_the_kind() {
+    let mut scheduler = processors();
+    let named =
+        submit(&mut scheduler, JobSpec::gang("b", 1, Shape { memory_bytes: 1 << 30, ..Shape::of("a") }));
+    let made = scheduler.plan(START).moves;
+    let Move::Start { placement, .. } = &made[0] else { panic!("it starts") };
+    assert_eq!(verdict(&scheduler, vec![start(named, placement.clone())]), Ok(()));
+    // One that names no kind was accepted while there was another device.
+    let larger = KindSpec { memory_bytes: 80 << 30, ..KindSpec::named("large") };
+    say(&mut scheduler, Input::SetKind(larger));
+    let devices = vec![DeviceGroup { kind: "large".into(), count: 1, island: 0 }];
+    say(&mut scheduler, Input::NodeJoined(NodeSpec { name: "m".into(), devices, ..NodeSpec::default() }));
+    let any = submit(&mut scheduler, JobSpec::gang("c", 1, Shape { memory_bytes: 1 << 30, ..Shape::any() }));
+    assert_eq!(verdict(&scheduler, vec![start(any, placement.clone())]), Err((Breach::WrongShape, 0)));
+}

@@ -2,7 +2,8 @@
 //!
 //! All that a tenant holds counts as its use: devices, what its jobs asked for of hosts, and what was only counted for them.
 //! Judged is what a job asks for. So a ceiling on processors or memory keeps nothing from starting that does not ask for
-//! any, and what is counted may take a tenant above it.
+//! any, and what is counted may take a tenant above it. Processors that are granted as devices are asked for: where a world
+//! counts hosts, a tenant gets no more of them than its ceiling on processors either.
 
 use super::Draft;
 use crate::view::AskView;
@@ -15,10 +16,23 @@ impl Draft<'_> {
         self.state.ledger.tenant(tenant).accounts.iter().any(|account| account.ceiling.is_some())
     }
 
+    /// The most of a kind that a tenant may hold.
+    pub(crate) fn ceiling_of(&self, tenant: TenantId, kind: KindId) -> Option<u64> {
+        let own = self.state.ledger.account(tenant, kind).ceiling;
+        let cluster = &self.state.cluster;
+        if !self.capabilities.counts_hosts || !cluster.is_processors(kind) {
+            return own;
+        }
+        // In both accounts a processor is 1000.
+        let of_pool =
+            cluster.pool_kind(Pool::Cpu).and_then(|pool| self.state.ledger.account(tenant, pool).ceiling);
+        own.into_iter().chain(of_pool).min()
+    }
+
     /// Whether a tenant may hold so much more; `returned` of its own comes back to it in the same move.
     pub(super) fn below_ceiling(&self, tenant: TenantId, kind: KindId, share: u64, returned: u64) -> bool {
         let account = self.state.ledger.account(tenant, kind);
-        let Some(ceiling) = account.ceiling else { return true };
+        let Some(ceiling) = self.ceiling_of(tenant, kind) else { return true };
         let committed = self.accounts.get(&(tenant, kind)).map_or(0, |change| change.0);
         (account.committed + committed).saturating_add(share) <= ceiling.saturating_add(returned)
     }
@@ -33,7 +47,7 @@ impl Draft<'_> {
         after: &[AllocationId],
     ) -> bool {
         let tenant = ask.tenant();
-        if self.state.ledger.account(tenant, kind).ceiling.is_none() {
+        if self.ceiling_of(tenant, kind).is_none() {
             return true;
         }
         let judged = match self.state.cluster.pool_of(kind) {
@@ -46,12 +60,19 @@ impl Draft<'_> {
 
     /// What an ask asks for of a pool, as wide as it is placed.
     fn asked_of(&self, ask: &AskView<'_>, pool: KindId, placement: &Placement) -> u64 {
-        let roles = ask.class().roles.iter().zip(&placement.fills);
-        let asked = roles.flat_map(|(role, fill)| {
-            role.shapes[usize::from(fill.shape)].asked_of_pools(&self.state.cluster, fill.count)
-        });
-        let of_pool = asked.filter(|(kind, _)| *kind == pool).map(|(_, amount)| amount);
-        of_pool.fold(0, u64::saturating_add)
+        let (cluster, counts_hosts) = (&self.state.cluster, self.capabilities.counts_hosts);
+        let mut devices = placement.devices();
+        let mut sum = 0u64;
+        for (role, fill) in ask.class().roles.iter().zip(&placement.fills) {
+            let shape = &role.shapes[usize::from(fill.shape)];
+            let mut mine = devices.by_ref().take(fill.count as usize * shape.devices as usize);
+            let kind = mine.next().map_or(pool, |grant| cluster.device(grant.device).kind);
+            mine.for_each(drop);
+            let asked = shape.asked_of_pools(cluster, kind, fill.count, counts_hosts);
+            sum =
+                asked.filter(|(of, _)| *of == pool).fold(sum, |sum, (_, amount)| sum.saturating_add(amount));
+        }
+        sum
     }
 
     /// What the tenant certainly gives back to itself through these givers: the part of the placement that is not

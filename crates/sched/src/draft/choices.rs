@@ -30,8 +30,10 @@ impl Draft<'_> {
             let shapes = role.shapes.iter().flat_map(|shape| {
                 let share = u64::from(role.count.min) * u64::from(shape.devices) * u64::from(shape.share);
                 let kinds = shape.kinds(cluster).filter(|&kind| shape.suits(cluster, kind));
-                let hosts = || shape.asked_of_pools(cluster, role.count.min).collect();
-                kinds.map(move |kind| Choice { kind, share, hosts: hosts() })
+                let counts_hosts = self.capabilities.counts_hosts;
+                let hosts =
+                    move |kind| shape.asked_of_pools(cluster, kind, role.count.min, counts_hosts).collect();
+                kinds.map(move |kind| Choice { kind, share, hosts: hosts(kind) })
             });
             shapes.collect()
         });

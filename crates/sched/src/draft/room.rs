@@ -120,7 +120,8 @@ impl Draft<'_> {
         let (mark, before) = (self.mark(), placement.grants.len());
         let share: u64 = grants.iter().map(|grant| u64::from(grant.share)).sum();
         let role = &search.class.roles[placement.fills.len() - 1];
-        let asked = role.shapes[way.shape].asked_of_pools(&self.state.cluster, count);
+        let counts_hosts = self.capabilities.counts_hosts;
+        let asked = role.shapes[way.shape].asked_of_pools(&self.state.cluster, way.kind, count, counts_hosts);
         let taken: Vec<(KindId, u64)> = asked.chain([(way.kind, share)]).collect();
         let before_this = search.taken.clone();
         let is_free = grants.iter().all(|grant| self.try_take(grant));
@@ -141,9 +142,10 @@ impl Draft<'_> {
     }
 
     /// Whether what `count` members ask for of hosts keeps the tenant below its ceilings, were there room for it.
-    fn hosts_below_ceiling(&self, search: &Search<'_>, shape: &ClassShape, count: u32) -> bool {
-        let Some(tenant) = search.tenant.filter(|_| !shape.host.is_none()) else { return true };
-        shape.asked_of_pools(&self.state.cluster, count).all(|(pool, asked)| {
+    fn hosts_below_ceiling(&self, search: &Search<'_>, shape: &ClassShape, kind: KindId, count: u32) -> bool {
+        let Some(tenant) = search.tenant else { return true };
+        let counts_hosts = self.capabilities.counts_hosts;
+        shape.asked_of_pools(&self.state.cluster, kind, count, counts_hosts).all(|(pool, asked)| {
             let leaving = self.accounts.get(&(tenant, pool)).map_or(0, |change| change.1);
             let asked_before = search.taken.get(&pool).copied().unwrap_or(0);
             asked == 0 || self.below_ceiling(tenant, pool, asked.saturating_add(asked_before), leaving)
@@ -173,7 +175,7 @@ impl Draft<'_> {
         if search.tenant.is_some_and(is_above) {
             return None;
         }
-        if !self.hosts_below_ceiling(search, shape, count) {
+        if !self.hosts_below_ceiling(search, shape, kind, count) {
             return None;
         }
         let least = u64::from(role.count.min) * u64::from(shape.devices) * u64::from(shape.share);

@@ -102,7 +102,10 @@ impl Reading<'_> {
                 remedies.extend(trial.other_kind(&self.view(), job.spec(), role));
                 remedies.extend(trial.narrower(job.spec(), role));
                 remedies.extend(Pool::ALL.into_iter().filter_map(|pool| trial.less(job.spec(), role, pool)));
-                remedies.extend(trial.priority(&self.view(), job.spec()));
+                // A higher priority takes from others: it is named only where nothing else helps.
+                if remedies.is_empty() {
+                    remedies.extend(trial.priority(&self.view(), job.spec()));
+                }
             }
         }
         remedies

@@ -17,7 +17,7 @@ pub(crate) fn ceiling(draft: &Draft<'_>, ask: &AskView<'_>) -> Option<Reason> {
     let mut closed = None;
     let mut over = |kind: KindId, needs: u64| {
         let in_use = draft.standing(ask.tenant(), kind);
-        let ceiling = view.account(ask.tenant(), kind).ceiling;
+        let ceiling = draft.ceiling_of(ask.tenant(), kind);
         // Whatever is held: a job is not kept from starting by a ceiling on what it does not ask for.
         let ceiling = ceiling.filter(|&ceiling| needs > 0 && in_use.saturating_add(needs) > ceiling);
         if let Some(ceiling) = ceiling {

@@ -228,6 +228,11 @@ impl Cluster {
         self.pool_of(self.device(id).kind).is_some()
     }
 
+    /// Whether devices of this kind are processors, which are in the pool of their node as well.
+    pub fn is_processors(&self, kind: KindId) -> bool {
+        self.kinds[kind.index()].spec.name == CPU
+    }
+
     /// The pool whose kind this is.
     pub fn pool_of(&self, kind: KindId) -> Option<Pool> {
         let place = kind.0.wrapping_sub(self.pools?.0);
@@ -269,7 +274,7 @@ impl Cluster {
     /// node, or to all processors where the devices are processors.
     pub fn share_of_pool(&self, node: NodeId, pool: Pool, kind: KindId, thousandths: u64) -> u64 {
         let spec = &self.nodes[node.index()].spec;
-        let is_cpu = self.kinds[kind.index()].spec.name == CPU;
+        let is_cpu = self.is_processors(kind);
         let alike = spec.devices.iter().filter(|group| (group.kind == CPU) == is_cpu);
         let devices: u64 = alike.map(|group| u64::from(group.count)).sum();
         let all = u128::from(devices.max(1)) * u128::from(WHOLE);

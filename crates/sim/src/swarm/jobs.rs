@@ -109,12 +109,15 @@ fn some_roles(dice: &mut Dice, cluster: &Cluster) -> Vec<Role> {
 
 fn shape(dice: &mut Dice, cluster: &Cluster) -> Shape {
     let kind = dice.chance(0.75).then(|| dice.one_of(&cluster.kinds).name.clone());
+    // Without a kind, only those whose memory is known would do, and many jobs would be refused.
+    let needs_memory = kind.is_some() || dice.chance(0.3);
+    let memory = |amount: u64| if needs_memory { amount } else { 0 };
     if dice.chance(0.3) {
         let share = *dice.one_of(&[100, 250, 333, 500, 500, 700, 999]);
         return Shape {
             kind,
             share,
-            memory_bytes: *dice.one_of(&[0, 0, 4, 12, 40]),
+            memory_bytes: memory(*dice.one_of(&[0, 0, 4, 12, 40])),
             features: wanted_features(dice, cluster),
             host: host(dice, cluster),
             ..Shape::any()
@@ -132,7 +135,7 @@ fn shape(dice: &mut Dice, cluster: &Cluster) -> Shape {
         _ => None,
     };
     let devices = *dice.one_of(&[1, 1, 1, 1, 2, 2, 4]);
-    let memory_bytes = *dice.one_of(&[0, 0, 0, 16, 80, 90]);
+    let memory_bytes = memory(*dice.one_of(&[0, 0, 0, 16, 80, 90]));
     let features = wanted_features(dice, cluster);
     let prefer = ["island", "node", "rack"].into_iter().find(|_| dice.chance(0.1));
     let prefer = prefer.filter(|&level| level != "rack" || !cluster.settings.levels.is_empty());

@@ -367,8 +367,12 @@ fn whole(view: &View<'_>, spec: &JobSpec, ask: AskId, placement: &Placement) -> 
             if shape.kind.as_ref().is_some_and(|wanted| *wanted != kind.name) {
                 return Err(format!("a {}", kind.name));
             }
-            if grant.share != shape.share || (kind.memory_bytes > 0 && shape.memory_bytes > kind.memory_bytes)
-            {
+            // Memory that nobody knows is enough for who names the kind.
+            let is_short = match (kind.memory_bytes, &shape.kind) {
+                (0, Some(_)) => false,
+                (memory, _) => shape.memory_bytes > memory,
+            };
+            if grant.share != shape.share || is_short {
                 return Err(format!("{} thousandths of a {}", grant.share, kind.name));
             }
             if !node_of(grant).usable {

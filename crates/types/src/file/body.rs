@@ -179,10 +179,14 @@ pub fn features(fields: &mut Fields) -> Result<Vec<String>, ReadError> {
 
 /// `cpus: 2.5` and `mem: 64GiB`, or `host_memory`: what a node has beside its devices, or what a member takes of it.
 pub fn host(fields: &mut Fields) -> Result<Host, ReadError> {
-    fields.alias("mem", "host_memory")?;
+    // Errors call it what the file calls it.
+    let memory = if fields.given("mem").is_some() { "mem" } else { "host_memory" };
+    if memory == "mem" {
+        fields.refuse_beside("mem", &["host_memory"])?;
+    }
     Ok(Host {
         cpu_milli: fields.read("cpus", value::processors)?.unwrap_or(0),
-        memory_bytes: fields.read("host_memory", value::memory)?.unwrap_or(0),
+        memory_bytes: fields.read(memory, value::memory)?.unwrap_or(0),
     })
 }
 

@@ -62,7 +62,7 @@ pub fn parse(text: &str, expected: &str) -> Result<Node, ReadError> {
             | Event::SequenceStart(_, Some(tag))
             | Event::MappingStart(_, Some(tag)) => {
                 let tag = value::quoted(&tag.to_string());
-                return Err(place.fail(format!("has the tag {tag}; tags are not supported")));
+                return Err(place.fail(format!("unexpected tag {tag}; tags are not supported")));
             }
             Event::DocumentStart(_) if root.is_some() => {
                 return Err(place.fail("is the start of a second document, expected a single one"));

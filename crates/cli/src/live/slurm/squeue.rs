@@ -72,7 +72,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let (mut jobs, _) = client.jobs(&query)?;
     let among = |wanted: &[String], name: &str| wanted.is_empty() || wanted.iter().any(|one| one == name);
     jobs.retain(|job| {
-        among(&args.user, &job.tenant)
+        let user = job.user.as_deref().unwrap_or(&job.tenant);
+        (among(&args.user, user) || among(&args.user, &job.tenant))
             && among(&args.partition, &job.queue)
             && (args.jobs.is_empty() || args.jobs.contains(&job.id))
     });
@@ -176,7 +177,8 @@ impl Column {
             'i' | 'A' => job.id.to_string(),
             'P' => job.queue.clone(),
             'j' => job.name.clone(),
-            'u' | 'a' => job.tenant.clone(),
+            'u' => job.user.clone().unwrap_or_else(|| job.tenant.clone()),
+            'a' => job.tenant.clone(),
             't' => short(job.state).into(),
             'T' => long(job.state).into(),
             'M' => job.started.map_or("0:00".into(), |_| clock(wording::elapsed(job, now))),

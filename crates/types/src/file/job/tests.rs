@@ -53,6 +53,8 @@ fn what_a_worker_takes_of_its_host_stands_beside_its_devices() {
     assert_eq!(host("{stages: [{name: s, run: x, mem: 2GiB}]}"), (0, 2));
     assert_eq!(host("{run: x, resources: {accelerators: H100:8}, cpus: 4}"), (4_000, 0));
     assert!(refusal("{run: x, mem: 8GiB, host_memory: 8GiB}").contains("`mem`"));
+    assert!(refusal("{run: x, mem: 4}").contains("`mem`"), "it is called what the file calls it");
+    assert!(refusal("{run: x, host_memory: 4}").contains("`host_memory`"));
     assert!(refusal("{run: x, cpus: 0}").contains("expected a number of processors"));
     // Limits are apart: what is asked for is the limit only where they say nothing.
     let JobFile { work, spec, .. } = parse("{run: x, cpus: 4, mem: 8GiB, limits: {memory: 9GiB}}");
@@ -276,10 +278,10 @@ fn what_is_wrong_is_said_at_its_place() {
         ),
         (
             "{devices: !!int 1, run: x}",
-            "j.yaml:1:11: has the tag `tag:yaml.org,2002:!int`; tags are not supported",
+            "j.yaml:1:11: unexpected tag `tag:yaml.org,2002:!int`; tags are not supported",
         ),
-        ("{run: !secret [x]}", "j.yaml:1:7: has the tag `!secret`; tags are not supported"),
-        ("!job {run: x}", "j.yaml:1:1: has the tag `!job`; tags are not supported"),
+        ("{run: !secret [x]}", "j.yaml:1:7: unexpected tag `!secret`; tags are not supported"),
+        ("!job {run: x}", "j.yaml:1:1: unexpected tag `!job`; tags are not supported"),
     ] {
         assert_eq!(refusal(text), message);
     }

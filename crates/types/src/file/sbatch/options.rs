@@ -188,10 +188,9 @@ impl Options {
             "gres" => self.gpus_per_node = Some(meaning::gres(text)?),
             "constraint" => self.features = Some(meaning::features(text)?),
             "cpus-per-gpu" => self.cpus_per_gpu = Some(meaning::cpus(text)?),
-            // Ways to ask for memory replace each other, as with Slurm the last one counts.
-            "mem" => self.memory = Some(Memory::OfNode(meaning::memory(text)?)),
-            "mem-per-cpu" => self.memory = Some(Memory::EachCpu(meaning::memory(text)?)),
-            "mem-per-gpu" => self.memory = Some(Memory::EachGpu(meaning::memory(text)?)),
+            "mem" => self.memory(Memory::OfNode(meaning::memory(text)?))?,
+            "mem-per-cpu" => self.memory(Memory::EachCpu(meaning::memory(text)?))?,
+            "mem-per-gpu" => self.memory(Memory::EachGpu(meaning::memory(text)?))?,
             "time" => self.time_limit = Some(meaning::time(text)?),
             "dependency" => self.after = Some(meaning::dependencies(text)?),
             "array" => self.array(text)?,
@@ -216,6 +215,21 @@ impl Options {
             }
             other => self.note(&format!("`--{other}` is not followed: it changes nothing about the work")),
         }
+        Ok(())
+    }
+
+    /// Ways to ask for memory exclude each other, as with Slurm. The same one again counts.
+    fn memory(&mut self, memory: Memory) -> Result<(), Expected> {
+        let is_other = |known: &Memory| std::mem::discriminant(known) != std::mem::discriminant(&memory);
+        if self.memory.as_ref().is_some_and(is_other) {
+            return Err("only one of --mem, --mem-per-cpu and --mem-per-gpu".into());
+        }
+        if memory == Memory::OfNode(None) {
+            self.note(
+                "`--mem=0` is not followed: nothing is reserved, and not all memory of a node is granted",
+            );
+        }
+        self.memory = Some(memory);
         Ok(())
     }
 

@@ -150,6 +150,8 @@ fn a_job_that_is_told_early_still_ends_at_its_limit() {
 
 #[test]
 fn what_is_not_kept_is_said_in_a_note() {
+    let job = parse("--mem=4G --mem=0").job;
+    assert!(job.notes[0].starts_with("`--mem=0` is not followed"), "{:?}", job.notes);
     let job = parse("-a 0-9%2").job;
     assert_eq!(job.spec.stages[0].form, Form::Bag { tasks: 10 });
     assert!(job.notes[0].starts_with("`%2` in `--array` is not kept"), "{:?}", job.notes);
@@ -179,6 +181,10 @@ fn what_is_wrong_is_said_with_its_line() {
         ("--gpuss=4", "train.sh:2: unknown option `--gpuss`; did you mean `--gpus`?"),
         ("--reservation=x", "train.sh:2: unsupported option `--reservation`; leave it out"),
         ("-X", "train.sh:2: unsupported option `-X`; leave it out"),
+        (
+            "--mem=4G --mem-per-cpu=1G",
+            "train.sh:2: `--mem-per-cpu` is `1G`, expected only one of --mem, --mem-per-cpu and --mem-per-gpu",
+        ),
         ("-J", "train.sh:2: `-J` needs a value"),
         ("--requeue=1", "train.sh:2: `--requeue` has a value, expected none"),
         ("-n 4 more", "train.sh:2: `more` is not an option, expected one like --time=2:00:00"),

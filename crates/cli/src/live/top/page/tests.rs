@@ -11,6 +11,7 @@ fn job(id: u64, state: State, devices: u64) -> Job {
     Job {
         id,
         name: format!("job-{id}"),
+        user: None,
         tenant: "red".into(),
         queue: "default".into(),
         state,
@@ -18,6 +19,7 @@ fn job(id: u64, state: State, devices: u64) -> Job {
         devices,
         submitted: Moment(Time::ZERO),
         started: None,
+        expected_start: None,
         ended: None,
         exit_code: None,
         priority: 0,
@@ -27,6 +29,7 @@ fn job(id: u64, state: State, devices: u64) -> Job {
         restarts: 0,
         used_cpu_ms: 0,
         used_memory_mib_ms: 0,
+        asks_for: vec![],
     }
 }
 
