@@ -72,7 +72,7 @@ fn role(name: &str, kind: &str, devices: u32, count: u32) -> Role {
 
 fn spec(form: Form, roles: Vec<Role>) -> JobSpec {
     let mut spec = JobSpec::gang("train", 1, Shape::any());
-    spec.stages = vec![StageSpec { name: "main".into(), form, roles, after: vec![] }];
+    spec.stages = vec![StageSpec::new("main", form, roles)];
     spec.retries = 4;
     spec
 }

@@ -184,11 +184,6 @@ pub(super) async fn show(State(desk): State<Arc<Desk>>, Named(text): Named) -> A
         let files = tokio::task::spawn_blocking(move || site.logs(id, &its, &works, &|_, _, _, _| true));
         let files = files.await.unwrap_or_default();
         detail.logs = files.iter().map(|file| file.path().display().to_string()).collect();
-        for ask in &mut detail.asks {
-            let stage = spec.stages.iter().position(|stage| stage.name == ask.stage).unwrap_or(0);
-            let indices = work.stages.get(stage).map_or(&[][..], |stage| &stage.indices);
-            ask.task = indices.get(ask.task as usize).copied().unwrap_or(ask.task);
-        }
     }
     Ok(Json(detail))
 }
@@ -235,7 +230,12 @@ pub(super) async fn explain(State(desk): State<Arc<Desk>>, Named(text): Named) -
     let record = desk.read(move |shelf| shelf.ended(id)).await?.ok_or_else(|| never_there(id))?;
     let name = record.spec.name.clone();
     let sentence = format!("Job {id} ({name}) {}: {}.", record.state(), record.why);
-    let ran = format!("It waited {} and ran {}.", rounded(record.waited), rounded_total(record.served));
+    let (waited, served) = (rounded(record.waited), rounded_total(record.served));
+    let asks: u64 = record.spec.stages.iter().map(|stage| u64::from(stage.form.asks())).sum();
+    let ran = match asks {
+        1 => format!("It waited {waited} and ran {served}."),
+        _ => format!("Its tasks waited {waited} on average, and ran {served} in all."),
+    };
     Ok(Json(Explanation {
         id: id.0,
         name,

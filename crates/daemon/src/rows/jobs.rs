@@ -140,6 +140,7 @@ fn doing(ask: &AskView<'_>, paused: bool) -> State {
         Doing::Starting => State::Starting,
         Doing::Running => State::Running,
         Doing::Releasing => State::Stopping,
+        Doing::Done if ask.has_failed() => State::Failed,
         Doing::Done => State::Succeeded,
     }
 }
@@ -237,11 +238,14 @@ impl<'a> Summary<'a> {
                         let said = said.map_or(String::new(), |said| format!(": {said}"));
                         format!("runs on {devices} device{plural}{said}")
                     }
-                    (running, left) => format!("{running} run on {devices} device{plural}, {left} to go"),
+                    (running, left) => {
+                        let verb = if running == 1 { "task runs" } else { "tasks run" };
+                        format!("{running} {verb} on {devices} device{plural}, {left} left")
+                    }
                 }
             }
             State::Stopping => match job.ending() {
-                Some(why) => beside(format!("is ending: {why}"), engine(&self.stops)),
+                Some(why) => beside(format!("is ending: {}", why.told(job.spec())), engine(&self.stops)),
                 None => meanwhile(&Reason::Releasing, now, engine(&self.stops)),
             },
             State::Paused => Reason::Paused.to_string(),
@@ -320,6 +324,7 @@ pub fn detail(reading: &Reading<'_>, now: Time, words: &Words<'_>, id: JobId) ->
         let reason = match state {
             State::Waiting => reasons.of(reading, now, &ask),
             State::Succeeded => Reason::Done.to_string(),
+            State::Failed => ask.last_words(now).unwrap_or_default(),
             State::Starting => Reason::Starting.to_string(),
             State::Stopping => Reason::Releasing.to_string(),
             _ => String::new(),
@@ -331,7 +336,7 @@ pub fn detail(reading: &Reading<'_>, now: Time, words: &Words<'_>, id: JobId) ->
         };
         Ask {
             stage: spec.stages[usize::from(ask.id().stage)].name.clone(),
-            task: ask.id().task,
+            task: spec.stages[usize::from(ask.id().stage)].index(ask.id().task),
             state,
             attempt: ask.attempt(),
             node,

@@ -75,7 +75,10 @@ fn stages(dice: &mut Dice, roles: &[Vec<Role>]) -> Vec<StageSpec> {
         };
         let ends = |stage: &u16| !matches!(stages[usize::from(*stage)].form, Form::Service { .. });
         let after = (0..index).filter(ends).filter(|_| dice.chance(0.5)).collect();
-        stages.push(StageSpec { name: format!("s{index}"), form, roles: dice.one_of(roles).clone(), after });
+        stages.push(StageSpec {
+            after,
+            ..StageSpec::new(format!("s{index}"), form, dice.one_of(roles).clone())
+        });
     }
     stages
 }
