@@ -5,7 +5,7 @@ mod network;
 mod picture;
 mod text;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, note};
 use crate::names;
 use crate::plan::shown::Shown;
 use crate::screen::print;
@@ -114,7 +114,7 @@ impl Args {
             matches!(schedule, Schedule::OneForwardOneBackward | Schedule::Interleaved { .. })
         };
         let is_best = schedules.len() == whole::SCHEDULES.len();
-        let is_free = !self.data_parallel && !self.fit && !self.no_recompute && self.state.is_none();
+        let is_free = !self.fit && !self.no_recompute && self.state.is_none();
         (is_best || schedules.iter().all(known)) && is_free
     }
 
@@ -223,6 +223,7 @@ fn searched(
 /// Shows what was found, or prints it in the words of a framework.
 fn shown(args: &Args, answer: &Answer<whole::Plan>, letters: &[char]) -> Result<(), Failure> {
     if let Some(form) = &args.form {
+        advised(&answer.plan);
         return exported(form, &answer.plan, letters, args.batch);
     }
     let text = |screen: &_| text::plan(answer, &answer.plan, screen);
@@ -250,6 +251,7 @@ fn sized(
         memory_bytes: alike.memory_bytes,
         microbatches: args.microbatches,
         most_tensor: args.tensor,
+        only_data_parallel: args.data_parallel,
         chunks: match (args.schedule.as_str(), args.form.as_deref()) {
             ("interleaved", _) => (2, 8),
             ("1f1b", _) | (_, Some("deepspeed")) => (1, 1),
@@ -273,10 +275,18 @@ fn sized(
     }
     let letters = shape.network(speed.operations_per_s).2;
     if let Some(form) = &args.form {
+        advised(&answer.plan.whole);
         return exported(form, &answer.plan.whole, &letters, args.batch);
     }
     let text = |screen: &_| text::sized(&answer, screen);
     args.shown.show("pipeline", &answer, text, || picture::drawn(&answer.plan.whole, answer.bound))
+}
+
+/// What is printed for a framework has no room for advice; it goes to standard error.
+fn advised(plan: &whole::Plan) {
+    if plan.advice.contains("--data-parallel") {
+        note(&format!("consort: {}", plan.advice));
+    }
 }
 
 fn exported(form: &str, plan: &whole::Plan, letters: &[char], batch: Option<u64>) -> Result<(), Failure> {

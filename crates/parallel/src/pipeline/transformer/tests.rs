@@ -21,6 +21,7 @@ fn request(devices: u32) -> Request {
         memory_bytes: 80e9,
         microbatches: None,
         most_tensor: 8,
+        only_data_parallel: false,
         chunks: (1, 8),
     }
 }
