@@ -34,7 +34,7 @@ pub struct Circumstances {
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share, allow_hyphen_values = true)]
     late_news: f64,
     /// Crash the controller after every N instants and recover it from its journal; the outcome must not change
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = crate::live::number)]
     crash_every: Option<u64>,
 }
 

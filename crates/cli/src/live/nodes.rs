@@ -60,7 +60,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let (look, nodes) = match &args.change {
         None => {
-            let (nodes, more) = args.look.server.client()?.nodes_like(&args.pick.query())?;
+            let client = args.look.server.client()?;
+            let (nodes, more) = client.nodes_like(&args.pick.query())?;
+            if nodes.is_empty() && args.pick.check(&client)? && !args.look.json {
+                return print("No node matches these filters.\n");
+            }
             tell_more(more, nodes.last().map(|node| node.name.clone()));
             (&args.look, nodes)
         }
