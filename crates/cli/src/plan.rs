@@ -18,7 +18,7 @@ use crate::failure::Failure;
 pub const EXAMPLES: &str = "\
 Examples:
   consort plan dag work.yaml
-  consort plan pipeline --layers 32 --hidden 4096 --heads 32 --sequence 4096 --batch 512 --devices 64xh100
+  consort plan pipeline vgg16.graph.txt --devices 8xv100 --bandwidth 10Gb/s
   consort plan ranks --topology topology.yaml
   consort plan collective --ranks 16 --bandwidth 25GB/s
   consort plan split --batch 256 --device a100:sample=0.5ms --device t4:sample=2ms

@@ -21,8 +21,10 @@ Examples:
   consort plan pipeline vgg16.graph.txt --devices 8xv100 --bandwidth 10Gb/s
   consort plan pipeline vgg16.graph.txt --devices 4xa100,4xv100 --kind v100:speed=0.4 --batch 512 --minibatch 64
   consort plan pipeline vgg16.graph.txt --topology topology.yaml --picture plan.svg
-  consort plan pipeline --layers 32 --hidden 4096 --heads 32 --sequence 4096 --batch 1024 --devices 64xh100
-  consort plan pipeline --layers 80 --hidden 8192 --heads 64 --sequence 4096 --batch 512 --devices 128xa100 --as megatron
+  consort plan pipeline --layers 32 --hidden 4096 --heads 32 --sequence 4096 --batch 1024 \\
+    --devices 64xh100
+  consort plan pipeline --layers 80 --hidden 8192 --heads 64 --sequence 4096 --batch 512 \\
+    --devices 128xa100 --as megatron
 
 A profile has a line for every layer and for every edge, as PipeDream writes them:
   node1 -- Linear(4096, 4096) -- forward_compute_time=1.5, backward_compute_time=3.0, activation_size=8388608, parameter_size=67108864

@@ -158,6 +158,7 @@ pub(super) struct Summary<'a> {
     stopping: u64,
     blocked: u64,
     done: u64,
+    failed: u64,
     waits: u64,
     held: u64,
     devices_running: u64,
@@ -191,7 +192,10 @@ impl<'a> Summary<'a> {
                     (sum.stopping, sum.held) = (sum.stopping + 1, sum.held + devices);
                     sum.stops.get_or_insert(ask);
                 }
-                Doing::Done => sum.done += 1,
+                Doing::Done => {
+                    sum.done += 1;
+                    sum.failed += u64::from(ask.has_failed());
+                }
             }
             sum.started = [sum.started, ask.first_started()].into_iter().flatten().min();
             sum.attempts += ask.attempt();
@@ -240,7 +244,11 @@ impl<'a> Summary<'a> {
                     }
                     (running, left) => {
                         let verb = if running == 1 { "task runs" } else { "tasks run" };
-                        format!("{running} {verb} on {devices} device{plural}, {left} left")
+                        let failed = match self.failed {
+                            0 => String::new(),
+                            failed => format!(", {failed} failed"),
+                        };
+                        format!("{running} {verb} on {devices} device{plural}, {left} left{failed}")
                     }
                 }
             }

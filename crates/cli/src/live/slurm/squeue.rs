@@ -2,7 +2,6 @@
 
 use super::row;
 use crate::failure::Failure;
-use crate::live::filters;
 use crate::live::server::{Server, job_id};
 use crate::live::wording;
 use crate::screen::{print, print_json};
@@ -98,10 +97,6 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             && among(&args.partition, &job.queue)
             && (args.jobs.is_empty() || args.jobs.contains(&job.id))
     });
-    if jobs.is_empty() {
-        args.user.iter().try_for_each(|name| filters::tenant(&client, name))?;
-        args.partition.iter().try_for_each(|name| filters::queue(&client, name))?;
-    }
     if args.json {
         return print_json(&jobs);
     }
