@@ -51,6 +51,7 @@ pub fn discover(sources: &Sources) -> Inventory {
     let mut inventory = Inventory::new(hostname(), found, notes);
     inventory.host = host::find(root);
     inventory.declared = declared.kinds.clone();
+    inventory.login = crate::owned::login();
     inventory
 }
 

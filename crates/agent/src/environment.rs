@@ -3,7 +3,8 @@
 //! For: a training script finds the words its framework looks for, whichever framework that is, and sees the devices it
 //! was granted and no others.
 //! Promises: a pure function of what was submitted and where it was placed. What the submitter had around them loses to
-//! what is set here, which loses to what was asked for by name; device masks and [`OURS`] lose to nothing. A vendor
+//! what is set here, which loses to what was asked for by name; both win over the search path and what the machine's list of
+//! users says of `HOME`, `SHELL`, `USER` and `LOGNAME`, which are there when nothing is inherited; device masks and [`OURS`] lose to nothing. A vendor
 //! of which nothing was granted gets an empty mask. In a container, what the submitter had around them describes another
 //! machine and is left out: the image says what `PATH` is.
 //! Never: touches `NCCL_*`: how the network is used is the site's business.
@@ -34,7 +35,7 @@ const SECRETS: [&str; 1] = ["SLURM_JWT"];
 
 /// Variables that are Consort's. Inherited from another job or from the daemon's own settings, they would be wrong here;
 /// other variables that begin with `CONSORT_` belong to the user.
-pub const OURS: [&str; 28] = [
+pub const OURS: [&str; 29] = [
     // What a worker is told of itself.
     "CONSORT_JOB",
     "CONSORT_JOB_NAME",
@@ -50,6 +51,7 @@ pub const OURS: [&str; 28] = [
     "CONSORT_LOCAL_SIZE",
     "CONSORT_DEVICES",
     "CONSORT_SHARE",
+    "CONSORT_KIND",
     "CONSORT_VARIANT",
     "CONSORT_PRECISION",
     "CONSORT_PROGRESS",
@@ -73,6 +75,7 @@ pub fn environment(team: &Team<'_>, work: &Work, rank: u32) -> Vec<(String, Stri
     let mut all = BTreeMap::new();
     if work.image.is_none() {
         all.insert("PATH".to_owned(), PATH.to_owned());
+        all.extend(team.inventory.login.iter().cloned());
         all.extend(work.inherited.iter().filter(|(name, _)| !SECRETS.contains(&&**name)).cloned());
     }
     frameworks::set(&mut all, team, worker);
@@ -113,7 +116,11 @@ fn set_own(all: &mut BTreeMap<String, String>, team: &Team<'_>, worker: &Worker)
     if let Some(share) = share.filter(|&share| share < WHOLE) {
         all.insert("CONSORT_SHARE".into(), share.to_string());
     }
-    let told = [("CONSORT_VARIANT", worker.variant.clone()), ("CONSORT_PRECISION", precision(team, worker))];
+    let told = [
+        ("CONSORT_KIND", team.devices(worker).next().map(|device| device.kind.clone())),
+        ("CONSORT_VARIANT", worker.variant.clone()),
+        ("CONSORT_PRECISION", precision(team, worker)),
+    ];
     all.extend(told.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
     if let Form::Bag { tasks } | Form::Service { replicas: tasks } = stage.form {
         all.insert("CONSORT_TASKS".into(), tasks.to_string());

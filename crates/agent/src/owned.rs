@@ -187,9 +187,33 @@ pub fn user(uid: u32) -> String {
     names.next().map_or_else(|| format!("uid {uid}"), |name| format!("{name} (uid {uid})"))
 }
 
+/// `HOME`, `LOGNAME`, `SHELL` and `USER` of the user that this process runs as; nothing where `/etc/passwd` does not have it.
+pub fn login() -> Vec<(String, String)> {
+    let known = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    login_in(&known, rustix::process::geteuid().as_raw())
+}
+
+fn login_in(passwd: &str, uid: u32) -> Vec<(String, String)> {
+    let entries = passwd.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let mut mine = entries.filter(|fields| fields.len() >= 7 && fields[2].parse() == Ok(uid));
+    let Some(fields) = mine.next() else { return vec![] };
+    let pairs = [("HOME", fields[5]), ("LOGNAME", fields[0]), ("SHELL", fields[6]), ("USER", fields[0])];
+    let said = pairs.into_iter().filter(|(_, text)| !text.is_empty());
+    said.map(|(name, text)| (name.to_owned(), text.to_owned())).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_list_of_users_says_where_home_is() {
+        let passwd = "root:x:0:0:root:/root:/bin/bash\nbroken\nada:x:1000:1000::/srv/ada:\n";
+        let pair = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+        let ada = [pair("HOME", "/srv/ada"), pair("LOGNAME", "ada"), pair("USER", "ada")];
+        assert_eq!(login_in(passwd, 1000), ada);
+        assert_eq!(login_in(passwd, 7), []);
+    }
     use std::fs::Permissions;
     use std::os::unix::fs::{PermissionsExt, chown, symlink};
 

@@ -41,7 +41,7 @@ pub struct Circumstances {
     )]
     late_reports: f64,
     /// Crash the controller after every N instants and recover it from its journal; the outcome must not change
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = crate::live::number)]
     crash_every: Option<u64>,
 }
 

@@ -135,9 +135,9 @@ pub fn run(args: &Args, policies: &Registry) -> Result<(), Failure> {
         files::replace(&folder.join(page::FILE), html.as_bytes())?;
     }
     // Refusals are the same under every policy; what gets stuck is not.
-    trials.iter().take(1).for_each(Trial::note_refusals);
     note_stuck(&trials);
     if args.json {
+        trials.iter().take(1).for_each(Trial::note_refusals); // otherwise the table below has them
         return print_json(&comparison);
     }
     let mut text = table.show(&screen) + "\n";

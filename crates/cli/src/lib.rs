@@ -92,7 +92,7 @@ enum Command {
     /// Run the same workload under several policies, side by side
     Compare(compare::Args),
     /// Plan inside one job: task graphs, pipelines, ranks, collectives, batches, synchronization
-    #[command(subcommand)]
+    #[command(subcommand, after_help = plan::EXAMPLES)]
     Plan(plan::Command),
     /// Run a public benchmark and compare the result with published figures
     Bench(bench::Args),

@@ -11,6 +11,7 @@
 //! | [`nodes`], [`devices`], [`queues`], [`tenants`], [`events`], [`top`], [`status`] | the cluster |
 //! | [`slurm`] | the same for Slurm hands |
 //! | [`server`] | which server is meant, and what its answers mean for the exit code |
+//! | [`filters`] | names in filters that nothing has |
 //! | [`flags`], [`sources`] | what is to be run: the flags of `submit` and `run`, and the files |
 //! | [`wording`] | how jobs, times and amounts are said |
 
@@ -19,6 +20,7 @@ mod command;
 mod devices;
 mod events;
 mod explain;
+mod filters;
 mod flags;
 mod jobs;
 mod logs;
@@ -37,6 +39,7 @@ mod wait;
 mod wording;
 
 use crate::failure::Failure;
+pub use jobs::number;
 
 /// The commands of this folder.
 #[derive(clap::Subcommand)]

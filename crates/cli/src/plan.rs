@@ -14,6 +14,18 @@ mod sync;
 
 use crate::failure::Failure;
 
+/// One of each.
+pub const EXAMPLES: &str = "\
+Examples:
+  consort plan dag work.yaml
+  consort plan pipeline vgg16.graph.txt --devices 8xv100 --bandwidth 10Gb/s
+  consort plan ranks --topology topology.yaml
+  consort plan collective --ranks 16 --bandwidth 25GB/s
+  consort plan split --batch 256 --device a100:sample=0.5ms --device t4:sample=2ms
+  consort plan sync --workers 16 --compute 120ms --gradients 400MB --bandwidth 10Gb/s
+
+`consort plan COMMAND --help` has more of each.";
+
 /// Plan inside one job: task graphs, pipelines, ranks, collectives, batches, synchronization
 #[derive(clap::Subcommand)]
 pub enum Command {

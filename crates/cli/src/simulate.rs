@@ -272,6 +272,7 @@ fn summary(trial: &Trial, entry: &Entry, devices: u64, workload: &Workload) -> V
             "interruptions",
             match report.restarts {
                 0 => "none".into(),
+                all if all == report.preemptions => format!("{}, all of them preemptions", thousands(all)),
                 all => format!("{}, {} of them preemptions", thousands(all), thousands(report.preemptions)),
             },
         ),

@@ -44,7 +44,7 @@ pub struct Daemon {
     #[arg(long, value_name = "DIR", env = "CONSORT_DATA_DIR")]
     pub data_dir: Option<PathBuf>,
     /// Loopback address to listen on; port 0 takes a free port [default: 127.0.0.1:7467]
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = address)]
     pub listen: Option<SocketAddr>,
     /// Scheduling policy; `consort policies` lists them
     #[arg(long, value_name = "NAME")]
@@ -74,6 +74,10 @@ pub fn containers(text: &str) -> Result<Choice, String> {
             .map(Choice::Only)
             .ok_or_else(|| "expected any, podman, docker or none".into()),
     }
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "expected an address and a port, such as 127.0.0.1:7467".into())
 }
 
 /// Where a daemon listens by default.

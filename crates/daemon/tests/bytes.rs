@@ -49,15 +49,10 @@ fn events() -> Vec<Event> {
                         ..Shape::any()
                     }],
                 }],
-                after: vec![],
+                ..StageSpec::new("", Form::Gang, vec![])
             },
-            StageSpec { name: "sweep".into(), form: Form::Bag { tasks: 9 }, roles: vec![], after: vec![0] },
-            StageSpec {
-                name: "serve".into(),
-                form: Form::Service { replicas: 3 },
-                roles: vec![],
-                after: vec![],
-            },
+            StageSpec { after: vec![0], ..StageSpec::new("sweep", Form::Bag { tasks: 9 }, vec![]) },
+            StageSpec::new("serve", Form::Service { replicas: 3 }, vec![]),
         ],
         ..JobSpec::gang("demo \"é\"\n", 1, Shape::any())
     };

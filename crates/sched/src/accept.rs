@@ -237,8 +237,8 @@ impl Scheduler {
         let is_drained = self.state.cluster.nodes[node.index()].drained;
         if is_drained == drain {
             let name = &self.state.cluster.nodes[node.index()].spec.name;
-            let not = if drain { "already" } else { "not" };
-            return refuse(Rule::Stale, format!("node {name} is {not} drained"), "no action is needed");
+            let is = if drain { "is already draining" } else { "is not drained" };
+            return refuse(Rule::Stale, format!("node {name} {is}"), "no action is needed");
         }
         Ok(())
     }

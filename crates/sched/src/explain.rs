@@ -160,14 +160,18 @@ fn unfinished(job: &Job, id: AskId) -> Vec<String> {
     open.map(|stage| job.spec.stages[stage].name.clone()).collect()
 }
 
-fn last_words(last: &Last) -> String {
+pub(crate) fn last_words(last: &Last) -> String {
     match last {
         Last::Nothing => "it has not run yet".into(),
+        Last::Ended { outcome: Outcome::Succeeded, words } => {
+            format!("the last replica ended with status 0, and a service must go on{}", said(words))
+        }
         Last::Ended { outcome, words } => format!("the last attempt {outcome}{}", said(words)),
         Last::Refused(why) => format!("the last start was refused: {why}"),
         Last::Preempted(by) => format!("it was preempted for job {by}"),
         Last::DeviceIll(node) => format!("a device of node {node} became unhealthy"),
         Last::NodeLost(node) => format!("node {node} was lost"),
+        Last::TimeLimit => "the last attempt exceeded its time limit".into(),
     }
 }
 

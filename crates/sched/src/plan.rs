@@ -67,9 +67,11 @@ impl Scheduler {
         let limits = self.state.jobs.limits.iter().take_while(|&&(at, _)| at <= now);
         let mut moves: Vec<Move> = suspects.map(|&(_, node)| Move::Fence { node }).collect();
         if moves.is_empty() {
-            // One job may have several allocations over their limit; the first ends the job.
+            // One job may have several allocations over their limit; the first ends the job, unless it only ends its task.
             let mut jobs = std::collections::BTreeSet::new();
-            let first = limits.filter(|(_, allocation)| jobs.insert(allocation.ask.job));
+            let first = limits.filter(|(_, allocation)| {
+                self.others_go_on(allocation.ask) || jobs.insert(allocation.ask.job)
+            });
             moves
                 .extend(first.map(|&(_, allocation)| Move::Stop { allocation, cause: StopCause::TimeLimit }));
         }

@@ -424,6 +424,9 @@ impl<'a> AskView<'a> {
     /// What the world had to say about the end of the last attempt, while it waits for the next one; to be told beside
     /// the reason why it waits. Whoever backs off has it in that reason.
     pub fn last_words(&self, now: Time) -> Option<String> {
+        if self.has_failed() {
+            return Some(crate::explain::last_words(&self.ask.last));
+        }
         let waits = matches!(self.doing(), Doing::Waiting | Doing::Planned) && self.not_before() <= now;
         if waits { world_words(&self.ask.last) } else { None }
     }
@@ -471,6 +474,11 @@ impl<'a> AskView<'a> {
                 Phase::Releasing { .. } => Doing::Releasing,
             },
         }
+    }
+
+    /// Whether it is over because it failed.
+    pub fn has_failed(&self) -> bool {
+        matches!(self.ask.state, AskState::Done) && self.ask.last.has_failed()
     }
 
     /// Attempts started so far.

@@ -78,12 +78,7 @@ impl JobSpec {
             queue: "default".into(),
             priority: 0,
             qos: Qos::Standard,
-            stages: vec![StageSpec {
-                name: "main".into(),
-                form: Form::Gang,
-                roles: vec![role],
-                after: vec![],
-            }],
+            stages: vec![StageSpec::new("main", Form::Gang, vec![role])],
             after: vec![],
             deadline: None,
             estimate: None,
@@ -141,7 +136,7 @@ pub enum Condition {
 }
 
 /// One node of a job's graph.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct StageSpec {
     /// For people.
     pub name: String,
@@ -151,6 +146,70 @@ pub struct StageSpec {
     pub roles: Vec<Role>,
     /// Stages, by position, that must have ended first.
     pub after: Vec<u16>,
+    /// What becomes of the other tasks of a bag when one has failed for good.
+    #[serde(default)]
+    pub on_failure: OnFailure,
+    /// For people: the index of each task of a bag, as its owner counts; by position when empty.
+    #[serde(default)]
+    pub indices: Vec<u32>,
+}
+
+/// What becomes of the other tasks of a bag when one has failed and no retry is left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnFailure {
+    /// They are stopped, and the job fails at once: what submissions mean that do not say, among them those of 0.1.
+    #[default]
+    Stop,
+    /// They run to their end; then the job fails.
+    Continue,
+}
+
+impl StageSpec {
+    /// A stage that waits for no other.
+    pub fn new(name: impl Into<String>, form: Form, roles: Vec<Role>) -> Self {
+        let (after, indices) = (vec![], vec![]);
+        Self { name: name.into(), form, roles, after, on_failure: OnFailure::Stop, indices }
+    }
+
+    /// What the owner calls this task.
+    pub fn index(&self, task: u32) -> u32 {
+        self.indices.get(task as usize).copied().unwrap_or(task)
+    }
+}
+
+/// By hand, as that of a shape: a workload that was generated before keeps its digest.
+impl Hash for StageSpec {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (&self.name, self.form, &self.roles, &self.after).hash(state);
+        if self.on_failure != OnFailure::Stop {
+            self.on_failure.hash(state);
+        }
+        if !self.indices.is_empty() {
+            self.indices.hash(state);
+        }
+    }
+}
+
+/// By hand too: an event that says neither keeps its bytes.
+impl Serialize for StageSpec {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let said = [self.on_failure != OnFailure::Stop, !self.indices.is_empty()];
+        let [on_failure, indices] = said.map(|is_said| is_said || !to.is_human_readable());
+        let mut written =
+            to.serialize_struct("StageSpec", 4 + usize::from(on_failure) + usize::from(indices))?;
+        written.serialize_field("name", &self.name)?;
+        written.serialize_field("form", &self.form)?;
+        written.serialize_field("roles", &self.roles)?;
+        written.serialize_field("after", &self.after)?;
+        if on_failure {
+            written.serialize_field("on_failure", &self.on_failure)?;
+        }
+        if indices {
+            written.serialize_field("indices", &self.indices)?;
+        }
+        written.end()
+    }
 }
 
 /// How the members of a stage run.

@@ -55,7 +55,9 @@ pub use digest::Digest;
 pub use directory::Directory;
 pub use id::{AllocationId, AskId, DeviceId, JobId, KindId, NodeId, QueueId, TenantId};
 pub use input::{Cause, Event, Fact, Illness, Input, Outcome};
-pub use job::{Condition, Count, Dependency, Form, JobSpec, OnOom, Qos, Role, Shape, StageSpec, WHOLE};
+pub use job::{
+    Condition, Count, Dependency, Form, JobSpec, OnFailure, OnOom, Qos, Role, Shape, StageSpec, WHOLE,
+};
 pub use plan::{Claim, Fill, Grant, Move, Placement, Plan, Slot, StopCause};
 pub use precision::Precision;
 pub use progress::{Report, Sample};

@@ -237,10 +237,10 @@ pub fn accepted(input: &Input, submitted: Option<JobId>, by: &str, names: &impl 
             ("output-lost", format!("{bytes} bytes of the output of {} were lost", names.attempt(*id)))
         }
         Input::Progress(reports) => {
-            told.numbers.insert("reports", reports.len() as i64);
+            told.numbers.insert("reports".into(), reports.len() as i64);
             let text = match &reports[..] {
                 [report] => {
-                    told.numbers.insert("attempt", report.allocation.attempt.into());
+                    told.numbers.insert("attempt".into(), report.allocation.attempt.into());
                     format!("{} reports {}", names.attempt(report.allocation), report.sample)
                 }
                 _ => format!("{} jobs report progress", reports.len()),

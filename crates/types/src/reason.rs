@@ -167,7 +167,9 @@ impl Reason {
             Reason::Releasing => f.write_str("is releasing its devices"),
             Reason::Done => f.write_str("has ended"),
             Reason::Paused => f.write_str("is paused"),
-            Reason::AfterJobs(jobs) => write!(f, "waits for job {}", list(jobs)),
+            Reason::AfterJobs(jobs) => {
+                write!(f, "waits for job{} {}", plural(jobs.len() as u32), listed(jobs))
+            }
             Reason::AfterStages(stages) => write!(f, "waits for stage {}", list(stages)),
             Reason::BackingOff { until, last } => match now {
                 None => write!(f, "retries at {until}: {last}"),
@@ -183,10 +185,11 @@ impl Reason {
                 Thousandths(*needs)
             ),
             Reason::HostCeiling { tenant, pool: Pool::Cpu, ceiling, in_use, needs } => {
+                let plural = if *ceiling == 1000 { "" } else { "s" };
                 let [ceiling, in_use, needs] = [ceiling, in_use, needs].map(|amount| Thousandths(*amount));
                 write!(
                     f,
-                    "tenant {tenant} is limited to {ceiling} cpus: {in_use} in use, {needs} more needed"
+                    "tenant {tenant} is limited to {ceiling} cpu{plural}: {in_use} in use, {needs} more needed"
                 )
             }
             Reason::HostCeiling { tenant, pool: Pool::Memory, ceiling, in_use, needs } => {
@@ -290,6 +293,14 @@ fn left(until: Time, now: Time) -> Span {
 
 fn plural(count: u32) -> &'static str {
     if count == 1 { "" } else { "s" }
+}
+
+/// `7`, `7 and 8`, `7, 8 and 9`.
+fn listed<T: fmt::Display>(items: &[T]) -> String {
+    match items {
+        [first @ .., last] if !first.is_empty() => format!("{} and {last}", list(first)),
+        _ => list(items),
+    }
 }
 
 fn list<T: fmt::Display>(items: &[T]) -> String {

@@ -167,7 +167,7 @@ pub fn part(spec: &JobSpec, ask: AskId) -> String {
     let Some(stage) = spec.stages.get(usize::from(ask.stage)) else { return String::new() };
     let task = match stage.form {
         Form::Gang => String::new(),
-        Form::Bag { .. } => format!("task {}", ask.task),
+        Form::Bag { .. } => format!("task {}", stage.index(ask.task)),
         Form::Service { .. } => format!("replica {}", ask.task),
     };
     match (spec.stages.len(), task.is_empty()) {

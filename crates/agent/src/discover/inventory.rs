@@ -69,6 +69,9 @@ pub struct Inventory {
     /// What its owner says of kinds of device.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub declared: Vec<KindSpec>,
+    /// `HOME`, `LOGNAME`, `SHELL` and `USER` of the user who runs workers here, as far as the machine's list of users says.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub login: Vec<(String, String)>,
     /// What was looked for and not found, or could not be told; in words.
     pub notes: Vec<String>,
 }
@@ -84,7 +87,7 @@ impl Inventory {
                 |device: &FoundDevice| (device.kind == CPU, device.kind.clone(), device.island, device.index);
             key(a).cmp(&key(b)).then_with(|| a.identity.cmp(&b.identity))
         });
-        Self { hostname: hostname.into(), devices, host: Host::NONE, declared: vec![], notes }
+        Self { hostname: hostname.into(), devices, host: Host::NONE, declared: vec![], login: vec![], notes }
     }
 
     /// The devices, by position.

@@ -72,7 +72,7 @@ fn role(name: &str, kind: &str, devices: u32, count: u32) -> Role {
 
 fn spec(form: Form, roles: Vec<Role>) -> JobSpec {
     let mut spec = JobSpec::gang("train", 1, Shape::any());
-    spec.stages = vec![StageSpec { name: "main".into(), form, roles, after: vec![] }];
+    spec.stages = vec![StageSpec::new("main", form, roles)];
     spec.retries = 4;
     spec
 }
@@ -214,11 +214,31 @@ fn a_worker_is_told_its_variant_and_the_best_precision() {
     work.stages[0].variants = vec![variant("MI300X"), variant("h200")];
     let seen = Seen::of(&spec, &work, allocation(0, 1), &placement(&[1], &[4]));
     let told = |name| seen.get(0, name);
+    assert_eq!(told("CONSORT_KIND"), Some("mi300x"));
     assert_eq!((told("CONSORT_VARIANT"), told("CONSORT_PRECISION")), (Some("MI300X"), Some("bf16")));
     work.stages[0].variants.clear();
     spec.stages[0].roles[0].shapes[0].precisions.clear();
     let seen = Seen::of(&spec, &work, allocation(0, 1), &placement(&[1], &[4]));
     assert_eq!((seen.get(0, "CONSORT_VARIANT"), seen.get(0, "CONSORT_PRECISION")), (None, None));
+    assert_eq!(seen.get(0, "CONSORT_KIND"), Some("mi300x"), "without variants too");
+}
+
+#[test]
+fn where_nothing_is_inherited_the_list_of_users_says_who_runs_it() {
+    let spec = spec(Form::Gang, vec![role("worker", "h200", 1, 1)]);
+    let mut inventory = inventory();
+    inventory.login = vec![("HOME".into(), "/home/ada".into()), ("USER".into(), "ada".into())];
+    let seen = |work: &Work| {
+        let placement = placement(&[1], &[1]);
+        let team = Team::new(allocation(0, 1), &spec, work, &placement, &inventory, 100).unwrap();
+        let all = environment(&team, work, 0);
+        ["HOME", "USER"].map(|name| all.iter().find(|(other, _)| other == name).map(|(_, text)| text.clone()))
+    };
+    let said = |text: &str| Some(text.to_string());
+    assert_eq!(seen(&work()), [said("/home/ada"), said("ada")]);
+    let inherited = vec![("HOME".into(), "/h".into())];
+    assert_eq!(seen(&Work { inherited, ..work() }), [said("/h"), said("ada")]);
+    assert_eq!(seen(&Work { image: Some("x".into()), ..work() }), [None, None]);
 }
 
 #[test]

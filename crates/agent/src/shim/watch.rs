@@ -25,7 +25,7 @@ use crate::shim::program::{self, NotRun};
 use crate::shim::signals::{self, Signals};
 use crate::status::Exited;
 use crate::untrusted;
-use consort_types::Cause;
+use consort_types::{Cause, memory_words};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -75,7 +75,7 @@ pub(super) fn live(
             }
             if code != 0 && short {
                 cause = Cause::OutOfMemory;
-                log.say("the worker used more memory than it was given");
+                log.say(&over_memory(order));
             } else if !confinement.counts_memory()
                 && !life.asked_first
                 && memory::was_short(code, before, memory::deaths)
@@ -134,6 +134,18 @@ fn wait_for_others(slot: &Slot, signals: &Signals) -> Word {
 fn is_there(path: &Path) -> bool {
     let (base, name) = untrusted::rooted(path);
     untrusted::exists(base, name)
+}
+
+/// What is said of a worker that the kernel killed at its limit.
+fn over_memory(order: &Order) -> String {
+    let asked = Some(order.asked.memory_bytes).filter(|&bytes| bytes > 0);
+    match order.limits.memory_bytes.or(asked) {
+        Some(bytes) => {
+            let limit = memory_words(bytes);
+            format!("the worker was killed at its memory limit of {limit}; ask for more with `mem` or --mem")
+        }
+        None => "the worker was killed at its memory limit; ask for more with `mem` or --mem".into(),
+    }
 }
 
 fn start(slot: &Slot, order: &Order, confinement: &Arc<Confinement>) -> Result<(Pid, OwnedFd), NotRun> {

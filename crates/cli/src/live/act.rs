@@ -7,7 +7,7 @@ use crate::failure::{Failure, note};
 use crate::screen::{print, print_json};
 use consort_api::ClientError;
 use consort_api::client::{Act, Client};
-use consort_api::shapes::Job;
+use consort_api::shapes::{Job, State};
 
 /// What they all take.
 #[derive(clap::Args)]
@@ -72,13 +72,27 @@ fn act(args: &Args, act: Act) -> Result<(), Failure> {
     refused.map_or(Ok(()), |error| Err(error.into()))
 }
 
+/// Whether a job could not be cancelled because it has ended, or is about to: then there is nothing left to do. Cancelling a
+/// job also ends those that wait for it, and these may stand further down the same list.
+fn is_over(client: &Client, error: &ClientError, id: u64) -> bool {
+    match error {
+        ClientError::Problem(404 | 409, _) => client
+            .job(id)
+            .is_ok_and(|detail| detail.job.state.has_ended() || detail.job.state == State::Stopping),
+        _ => false,
+    }
+}
+
 /// Does it to all of them, even when one refuses: the first refusal is returned and decides how the command ends, the
 /// others are printed.
 pub fn to_all(client: &Client, act: Act, ids: &[u64]) -> Result<(Vec<Job>, Option<ClientError>), Failure> {
     let (mut jobs, mut refused) = (vec![], None);
-    for result in client.act_on_all(act, ids)? {
+    for (&id, result) in ids.iter().zip(client.act_on_all(act, ids)?) {
         match (result, &refused) {
             (Ok(job), _) => jobs.push(job),
+            (Err(error), _) if act == Act::Cancel && is_over(client, &error, id) => {
+                note(&format!("consort: {error}"));
+            }
             (Err(error), None) => refused = Some(error),
             (Err(error), Some(_)) => note(&format!("consort: {error}")),
         }

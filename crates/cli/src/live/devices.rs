@@ -37,7 +37,15 @@ pub struct Args {
 /// The command.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let query = PlaceQuery { node: args.node.clone(), ..args.pick.query(args.state.as_ref()) };
-    let (devices, more) = args.server.client()?.devices_like(&query)?;
+    let client = args.server.client()?;
+    let (devices, more) = client.devices_like(&query)?;
+    if devices.is_empty() {
+        args.node.iter().try_for_each(|name| super::filters::node(&client, name))?;
+        let is_filtered = args.state.is_some() || args.node.is_some();
+        if (args.pick.check(&client)? || is_filtered) && !args.json {
+            return print("No device matches these filters.\n");
+        }
+    }
     tell_more(more, devices.last().map(|device| format!("{}[{}]", device.node, device.index)));
     if args.json {
         return print_json(&devices);
@@ -51,11 +59,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 /// Devices as they are shown: one by one, but free ones of a kind that tell nothing of themselves together, because a
 /// machine may have hundreds of processors.
 pub fn folded(devices: &[Device]) -> impl Iterator<Item = &[Device]> {
-    let is_dull = |device: &Device| {
-        device.state == DeviceState::Free && device.temperature_c.is_none() && device.why.is_none()
-    };
+    let is_dull = |device: &Device| device.state == DeviceState::Free && device.temperature_c.is_none();
     devices.chunk_by(move |one, other| {
-        is_dull(one) && is_dull(other) && one.node == other.node && one.kind == other.kind
+        is_dull(one)
+            && is_dull(other)
+            && one.node == other.node
+            && one.kind == other.kind
+            && one.why == other.why
     })
 }
 

@@ -6,7 +6,7 @@ use crate::failure::{Failure, note};
 use clap::ValueEnum;
 use consort_types::file::job::{JobFile, array, deadline, image, signal};
 use consort_types::file::{limits, value};
-use consort_types::{Count, Dependency, Form, Grace, JobId, Qos, Role, Span, Time};
+use consort_types::{Count, Dependency, Form, Grace, JobId, OnFailure, Qos, Role, Span, Time};
 use std::path::{Path, PathBuf};
 
 /// What the job is to be like.
@@ -67,6 +67,9 @@ pub struct Flags {
     /// Run as an array: one task per index, such as 0-9,12 or 0-100:10
     #[arg(long, value_name = "INDICES", value_parser = parser(array))]
     array: Option<(u32, Vec<u32>)>,
+    /// When a task of an array has failed for good: continue with the others, or stop them [default: continue]
+    #[arg(long, value_name = "WHAT", value_parser = parser(value::on_failure))]
+    on_failure: Option<OnFailure>,
     /// How many failed attempts are retried
     #[arg(long, value_name = "N", value_parser = parser(value::retries))]
     retries: Option<u32>,
@@ -118,8 +121,23 @@ impl Flags {
             let [stage] = &mut spec.stages[..] else {
                 return Err(stays_in_the_file("stages"));
             };
+            if !matches!(stage.form, Form::Bag { .. }) {
+                stage.on_failure = OnFailure::Continue;
+            }
             stage.form = Form::Bag { tasks: *tasks };
+            stage.indices.clone_from(indices);
             job.work.stages[0].indices.clone_from(indices);
+        }
+        if let Some(on_failure) = self.on_failure {
+            let mut bags: Vec<_> =
+                spec.stages.iter_mut().filter(|stage| matches!(stage.form, Form::Bag { .. })).collect();
+            if bags.is_empty() {
+                return Err(Failure::request(
+                    "`--on-failure` is about the tasks of an array; this job has none",
+                    "leave it out, or add `--array`",
+                ));
+            }
+            bags.iter_mut().for_each(|stage| stage.on_failure = on_failure);
         }
         if !self.after.is_empty() {
             spec.after = self.after.clone();
@@ -134,6 +152,13 @@ impl Flags {
                 role.shapes.iter_mut().for_each(|shape| shape.kind = None);
             }
             self.hardware(role)?;
+            // Of the variants those are left that fit the kinds named here; where none does, that is a mistake.
+            let fits = |kind: &str| self.kind.iter().any(|wanted| wanted.eq_ignore_ascii_case(kind));
+            for stage in &mut job.work.stages {
+                if stage.variants.iter().any(|variant| fits(&variant.kind)) {
+                    stage.variants.retain(|variant| fits(&variant.kind));
+                }
+            }
             // What is asked for is the limit, unless the file sets another one; that was meant for what it asked for.
             let limits = &mut job.work.limits;
             limits.cpu_thousandths = limits.cpu_thousandths.filter(|_| self.cpus.is_none());

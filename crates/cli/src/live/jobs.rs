@@ -1,5 +1,6 @@
 //! `consort jobs`: what waits and what runs.
 
+use super::filters;
 use super::server::Server;
 use super::wording;
 use crate::failure::{Failure, one_line};
@@ -14,7 +15,7 @@ const EXAMPLES: &str = "\
 Examples:
   consort jobs                              pending and running jobs
   consort jobs --all --limit 20             the last 20, including ended ones
-  consort jobs --state waiting,held --json";
+  consort jobs --state waiting,held --json  pending and PD are waiting, R is running";
 
 /// List jobs
 #[derive(clap::Args)]
@@ -45,10 +46,20 @@ pub struct Args {
     server: Server,
 }
 
-/// A state by its word.
+/// A state by its word, or by that of Slurm.
 pub fn state(text: &str) -> Result<State, String> {
     let words = State::ALL.map(State::word);
-    let found = State::ALL.into_iter().find(|state| state.word() == text);
+    let lower = text.to_ascii_lowercase();
+    let word = match lower.as_str() {
+        "pending" | "pd" | "queued" => "waiting",
+        "r" => "running",
+        "cd" | "completed" | "done" => "succeeded",
+        "f" => "failed",
+        "ca" | "canceled" => "cancelled",
+        "cg" | "completing" => "stopping",
+        word => word,
+    };
+    let found = State::ALL.into_iter().find(|state| state.word() == word);
     found.ok_or_else(|| meant(text, &words, "expected one of"))
 }
 
@@ -69,18 +80,33 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         queue: args.queue.clone(),
         name: args.name.clone(),
     };
-    let (jobs, more) = args.server.client()?.jobs(&query)?;
+    let client = args.server.client()?;
+    let (jobs, more) = client.jobs(&query)?;
+    let is_filtered =
+        !(args.state.is_empty() && args.name.is_none()) || args.tenant.is_some() || args.queue.is_some();
+    if jobs.is_empty() {
+        args.tenant.iter().try_for_each(|name| filters::tenant(&client, name))?;
+        args.queue.iter().try_for_each(|name| filters::queue(&client, name))?;
+    }
     if args.json {
         return print_json(&jobs);
     }
     let screen = Screen::for_list();
     if jobs.is_empty() {
-        return print(if query.all { "No such job.\n" } else { "No pending or running jobs.\n" });
+        return print(match (is_filtered, query.all || !args.state.is_empty()) {
+            (true, true) => "No job matches these filters.\n",
+            (true, false) => "No pending or running job matches these filters; --all includes ended ones.\n",
+            (false, true) => "No jobs.\n",
+            (false, false) => "No pending or running jobs.\n",
+        });
     }
     let mut text = table(&jobs).show(&screen);
     if more {
-        let shown = counted(jobs.len() as u64, "job");
-        text += &screen.dim(&screen.prose(&format!("These are the newest {shown}; --limit N shows more.")));
+        let shown = match jobs.len() {
+            1 => "This is the newest job".into(),
+            many => format!("These are the newest {}", counted(many as u64, "job")),
+        };
+        text += &screen.dim(&screen.prose(&format!("{shown}; --limit N shows more.")));
     }
     print(&text)
 }

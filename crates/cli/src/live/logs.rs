@@ -10,6 +10,7 @@ use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{BufReader, ErrorKind, Read, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 const EXAMPLES: &str = "\
@@ -33,17 +34,17 @@ pub struct Args {
     #[arg(long, short)]
     follow: bool,
     /// Task of a bag, or replica of a service
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = position)]
     task: Option<u64>,
     /// Rank of the worker
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = position)]
     rank: Option<u64>,
     /// Attempt [default: the last]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = super::jobs::number)]
     attempt: Option<u64>,
     /// Last N lines only
-    #[arg(long, value_name = "N")]
-    tail: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = position)]
+    tail: Option<u64>,
     /// Print JSON, one object per line
     #[arg(long)]
     json: bool,
@@ -51,12 +52,38 @@ pub struct Args {
     server: Server,
 }
 
+/// A number from 0 on.
+fn position(text: &str) -> Result<u64, String> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| digits).ok_or_else(|| "expected a whole number from 0 on".into())
+}
+
+/// Whether anything was written.
+static HAS_WRITTEN: AtomicBool = AtomicBool::new(false);
+
 /// The command.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let client = args.server.client()?;
     tell(args, &client)?;
     // What is not there cannot be told from what was never written.
-    if let Some(lost) = client.job(args.job).ok().and_then(|detail| detail.output_lost) {
+    let Ok(detail) = client.job(args.job) else { return Ok(()) };
+    let job = &detail.job;
+    let is_one = detail.parts <= 1 && job.attempts == job.restarts + 1;
+    if job.started.is_none() && !HAS_WRITTEN.load(Ordering::Relaxed) {
+        let why = match job.state.has_ended() {
+            true => "ended before it started".into(),
+            false => format!("has not started yet ({})", job.state),
+        };
+        note(&format!("consort: {} {why}, so there is no output", wording::subject(job)));
+    } else if is_one && job.restarts > 0 && args.attempt.is_none() && !args.follow {
+        note(&format!(
+            "consort: this is attempt {} of job {}; --attempt {} shows the one before",
+            job.attempts,
+            job.id,
+            job.attempts - 1
+        ));
+    }
+    if let Some(lost) = detail.output_lost {
         note(&format!(
             "consort: output of job {} was lost: {}",
             args.job,
@@ -68,7 +95,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 
 fn tell(args: &Args, client: &Client) -> Result<(), Failure> {
     let (task, rank, attempt) = (args.task, args.rank, args.attempt);
-    let tail = args.tail.map(|lines| lines as u64);
+    let tail = args.tail;
     let mut query = LogQuery { task, rank, attempt, tail, ..LogQuery::default() };
     let mut told = Told { json: args.json, ..Told::default() };
     if args.follow {
@@ -79,7 +106,7 @@ fn tell(args: &Args, client: &Client) -> Result<(), Failure> {
     }
     query.marks = true;
     // Each worker sends its last lines; of them all, the last are wanted.
-    let mut last = args.tail.map(LastLines::new);
+    let mut last = args.tail.map(|lines| LastLines::new(usize::try_from(lines).unwrap_or(usize::MAX)));
     let mut show = |bytes: &[u8]| match &mut last {
         Some(last) => {
             last.add(bytes);
@@ -207,7 +234,7 @@ fn named(name: &str, line: Vec<u8>) -> Vec<u8> {
     if line.is_empty() { line } else { [name.as_bytes(), &line].concat() }
 }
 
-/// Whole lines of a worker (stage, task, rank, by position) as JSON, one object for each. `worker` is what its lines
+/// Whole lines of a worker (stage by position, index of the task, rank) as JSON, one object for each. `worker` is what its lines
 /// stand behind where there are several, as in `task 13`.
 fn objects((stage, task, rank): (u16, u32, u32), name: &str, attempt: u32, lines: &[u8]) -> Vec<u8> {
     let worker = name.trim_end().trim_start_matches('[').trim_end_matches(']');
@@ -335,6 +362,9 @@ fn copy(mut reader: impl Read) -> Result<Option<std::io::Error>, Failure> {
 
 /// To standard output, unchanged: what a program writes is between it and its reader.
 fn write(bytes: &[u8]) -> Result<(), Failure> {
+    if !bytes.is_empty() {
+        HAS_WRITTEN.store(true, Ordering::Relaxed);
+    }
     let mut out = std::io::stdout().lock();
     out.write_all(bytes).and_then(|()| out.flush()).map_err(|error| match error.kind() {
         ErrorKind::BrokenPipe => Failure::ReaderLeft,

@@ -64,8 +64,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let (look, nodes) = match &args.change {
         None => {
-            let (nodes, more) =
-                args.look.server.client()?.nodes_like(&args.pick.query(args.state.as_ref()))?;
+            let client = args.look.server.client()?;
+            let (nodes, more) = client.nodes_like(&args.pick.query(args.state.as_ref()))?;
+            if nodes.is_empty() && (args.pick.check(&client)? || args.state.is_some()) && !args.look.json {
+                return print("No node matches these filters.\n");
+            }
             tell_more(more, nodes.last().map(|node| node.name.clone()));
             (&args.look, nodes)
         }

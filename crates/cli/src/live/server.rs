@@ -46,6 +46,12 @@ pub struct Pick {
 }
 
 impl Pick {
+    /// Refuses an unknown kind, after a list turned out to be empty. Returns whether anything was filtered by.
+    pub fn check(&self, client: &Client) -> Result<bool, Failure> {
+        self.kind.iter().try_for_each(|name| super::filters::kind(client, name))?;
+        Ok(self.kind.is_some())
+    }
+
     /// As it is asked.
     pub fn query(&self, state: Option<impl ToString>) -> PlaceQuery {
         let (kind, after) = (self.kind.clone(), self.after.clone());

@@ -88,6 +88,13 @@ fn is_script(file: &str, text: &str) -> bool {
         || text.lines().take(100).any(|line| line.starts_with("#SBATCH"))
 }
 
+/// Whether a word alone is the name of a program on the search path.
+fn is_program(path: &Path) -> bool {
+    let is_word = path.components().count() == 1;
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    is_word && std::env::split_paths(&folders).any(|folder| folder.join(path).is_file())
+}
+
 fn text(path: &Path) -> Result<(String, String), Failure> {
     let mut bytes = vec![];
     let is_input = path == Path::new("-");
@@ -98,6 +105,12 @@ fn text(path: &Path) -> Result<(String, String), Failure> {
     } else {
         if path.is_dir() {
             return Err(Failure::request(format_args!("{name}: is a folder"), "name a job file or a script"));
+        }
+        if path.extension().is_none() && !path.exists() && is_program(path) {
+            return Err(Failure::request(
+                format_args!("{name}: no such file"),
+                format_args!("to run a program, put -- before it: `consort submit -- {name} ...`"),
+            ));
         }
         let file = std::fs::File::open(path).map_err(fault)?;
         file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(fault)?;

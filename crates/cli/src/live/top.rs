@@ -127,7 +127,7 @@ fn watch(
 
 /// The same once, for a pipe.
 fn plain(sample: &Sample) -> String {
-    let screen = Screen::here();
+    let screen = Screen::for_list();
     let mut text = page::headline(sample) + "\n";
     if let Some(trouble) = &sample.status.trouble {
         text += &screen.prose(&one_line(trouble));

@@ -14,11 +14,11 @@ const EXAMPLES: &str = "\
 The file is a WfCommons workflow, or YAML:
   tasks:
     load: {time: 30s, reads: images}
-    prep: {time: {cpu: 60s, gpu: 6s}, after: {load: 2GB}, spread: 10%}
-    train: {time: {gpu: 10m}, after: [prep], memory: 40GiB, run: python train.py}
+    prep: {time: {cpu: 60s, h200: 6s}, after: {load: 2GB}, spread: 10%}
+    train: {time: {h200: 10m}, after: [prep], memory: 40GiB, run: python train.py}
   devices:
     host: {kind: cpu, host: n1}
-    gpu: {count: 2, kind: gpu, speed: 4, memory: 80GiB, host: n1}
+    gpu: {count: 2, kind: h200, speed: 4, memory: 80GiB, host: n1}
   link: {bandwidth: 25GB/s, latency: 5us}
   data:
     images: {size: 150GB, on: n1}

@@ -5,7 +5,7 @@ mod network;
 mod picture;
 mod text;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, note};
 use crate::names;
 use crate::plan::shown::Shown;
 use crate::screen::print;
@@ -21,8 +21,10 @@ Examples:
   consort plan pipeline vgg16.graph.txt --devices 8xv100 --bandwidth 10Gb/s
   consort plan pipeline vgg16.graph.txt --devices 4xa100,4xv100 --kind v100:speed=0.4 --batch 512 --minibatch 64
   consort plan pipeline vgg16.graph.txt --topology topology.yaml --picture plan.svg
-  consort plan pipeline --layers 32 --hidden 4096 --heads 32 --sequence 4096 --batch 1024 --devices 64xh100
-  consort plan pipeline --layers 80 --hidden 8192 --heads 64 --sequence 4096 --batch 512 --devices 128xa100 --as megatron
+  consort plan pipeline --layers 32 --hidden 4096 --heads 32 --sequence 4096 --batch 1024 \\
+    --devices 64xh100
+  consort plan pipeline --layers 80 --hidden 8192 --heads 64 --sequence 4096 --batch 512 \\
+    --devices 128xa100 --as megatron
 
 A profile has a line for every layer and for every edge, as PipeDream writes them:
   node1 -- Linear(4096, 4096) -- forward_compute_time=1.5, backward_compute_time=3.0, activation_size=8388608, parameter_size=67108864
@@ -114,7 +116,7 @@ impl Args {
             matches!(schedule, Schedule::OneForwardOneBackward | Schedule::Interleaved { .. })
         };
         let is_best = schedules.len() == whole::SCHEDULES.len();
-        let is_free = !self.data_parallel && !self.fit && !self.no_recompute && self.state.is_none();
+        let is_free = !self.fit && !self.no_recompute && self.state.is_none();
         (is_best || schedules.iter().all(known)) && is_free
     }
 
@@ -223,6 +225,7 @@ fn searched(
 /// Shows what was found, or prints it in the words of a framework.
 fn shown(args: &Args, answer: &Answer<whole::Plan>, letters: &[char]) -> Result<(), Failure> {
     if let Some(form) = &args.form {
+        advised(&answer.plan);
         return exported(form, &answer.plan, letters, args.batch);
     }
     let text = |screen: &_| text::plan(answer, &answer.plan, screen);
@@ -250,6 +253,7 @@ fn sized(
         memory_bytes: alike.memory_bytes,
         microbatches: args.microbatches,
         most_tensor: args.tensor,
+        only_data_parallel: args.data_parallel,
         chunks: match (args.schedule.as_str(), args.form.as_deref()) {
             ("interleaved", _) => (2, 8),
             ("1f1b", _) | (_, Some("deepspeed")) => (1, 1),
@@ -273,10 +277,18 @@ fn sized(
     }
     let letters = shape.network(speed.operations_per_s).2;
     if let Some(form) = &args.form {
+        advised(&answer.plan.whole);
         return exported(form, &answer.plan.whole, &letters, args.batch);
     }
     let text = |screen: &_| text::sized(&answer, screen);
     args.shown.show("pipeline", &answer, text, || picture::drawn(&answer.plan.whole, answer.bound))
+}
+
+/// What is printed for a framework has no room for advice; it goes to standard error.
+fn advised(plan: &whole::Plan) {
+    if plan.advice.contains("--data-parallel") {
+        note(&format!("consort: {}", plan.advice));
+    }
 }
 
 fn exported(form: &str, plan: &whole::Plan, letters: &[char], batch: Option<u64>) -> Result<(), Failure> {

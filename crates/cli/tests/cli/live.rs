@@ -47,6 +47,23 @@ fn the_server_and_its_token_are_found_where_they_were_written() {
 }
 
 #[test]
+fn filters_that_match_nothing_say_so_and_name_what_is_unknown() {
+    let (folder, server) = with(|line| match line {
+        line if line.contains("/v1/queues") => Answer::json(
+            200,
+            r#"[{"name": "default", "priority": 0, "strict": false, "tenants": [], "waiting": 0, "running": 0}]"#,
+        ),
+        _ => Answer::json(200, "[]"),
+    });
+    for filter in ["--state paused", "--state PD,R", "--queue default"] {
+        let shown = folder.ask(&server, &format!("jobs {filter}")).done().out;
+        assert!(shown.contains("matches these filters"), "{filter}: {shown}");
+    }
+    folder.ask(&server, "jobs --queue defalt").refused(2, &["unknown queue `defalt`", "`default`"]);
+    folder.ask(&server, "devices --node n9").refused(2, &["unknown node `n9`"]);
+}
+
+#[test]
 fn a_wrong_token_is_told_calmly() {
     let (folder, server) = with(|_| Answer::json(401, r#"{"error": "the token is wrong"}"#));
     folder.ask(&server, "jobs").refused(3, &["the token is wrong", "CONSORT_TOKEN"]);

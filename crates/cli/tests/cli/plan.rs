@@ -104,6 +104,15 @@ fn plans_are_told_in_the_words_of_others() {
         serde_json::from_str(&said("plan split --batch 8 --device a:sample=1ms,count=3 --as weights"))
             .unwrap();
     assert!(weights.is_object() || weights.is_array());
+    // What is advised can be planned, and what is printed for a framework says so.
+    let sizes =
+        "plan pipeline --layers 32 --hidden 4096 --heads 32 --sequence 4096 --batch 1024 --devices 64xh100";
+    let ran = folder.run(&format!("{sizes} --as megatron")).done();
+    assert!(ran.err.contains("`--data-parallel` plans it"), "{ran:?}");
+    assert!(said(&format!("{sizes} --data-parallel")).contains("data parallel on 64 devices"));
+    folder
+        .run(&format!("{sizes} --data-parallel --microbatches 64"))
+        .refused(2, &["a batch of 1024 cannot be divided into 64 microbatches"]);
     folder.write("job.yaml", &said("plan dag work.yaml --as job"));
     assert!(folder.read("job.yaml").contains("name: \"train\""));
 }

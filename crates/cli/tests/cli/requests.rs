@@ -70,6 +70,15 @@ fn mistakes_on_the_command_line_are_one_sentence() {
     folder.run(&format!("{run} --seed -1")).refused(2, &["`-1`", "expected a whole number"]);
     folder.run(&format!("{run} --late-news NaN")).refused(2, &["`NaN`", "from 0 to 0.9"]);
     folder.run("completions tcsh").refused(2, &["`tcsh`"]);
+    // Commands that people know from elsewhere, and those below others.
+    folder.run("sacct").refused(2, &["unknown command `sacct`; use `consort jobs --all`"]);
+    folder.run("hold 3").refused(2, &["use `consort pause`"]);
+    folder.run("tenants delete red").refused(2, &["unknown command `delete`; expected one of set\n"]);
+    folder.run("plan sync --x").refused(2, &["unexpected argument `--x`; see `consort plan sync --help`"]);
+    folder.run("submit train.sh --lr 1").refused(2, &["`consort sbatch train.sh --lr 1`"]);
+    folder.run("submit python train.py").refused(2, &["`consort submit -- python train.py`"]);
+    folder.run("logs 1 --tail x").refused(2, &["`x` for --tail", "expected a whole number from 0 on"]);
+    folder.run("up --listen 7584").refused(2, &["such as 127.0.0.1:7467"]);
     let alone = folder.run("");
     assert!(alone.code == 2 && alone.out.contains("Usage: consort"), "{alone:?}");
 }

@@ -24,6 +24,24 @@ fn no_job_of_a_list_starts_because_another_of_it_was_cancelled() {
     assert_eq!(ran, "ran\n");
 }
 
+#[test]
+fn what_has_ended_needs_no_cancelling() {
+    let house = House::up(1);
+    house.said(&["submit", "--", "sleep", "300"]);
+    house.said(&["submit", "--after", "1", "--", "true"]);
+    // Cancelling the first ends the second, which stands in the list as well.
+    house.said(&["cancel", "1", "2"]);
+    house.until_state(1, &["cancelled"]);
+    let again = house.run(&["cancel", "1", "2"]);
+    let note = String::from_utf8_lossy(&again.stderr).into_owned();
+    assert!(again.status.success() && note.contains("job 2 has already ended"), "{note}");
+    assert_eq!(house.run(&["cancel", "9"]).status.code(), Some(2));
+    // A job that never started has no output, and that is said.
+    let logs = house.run(&["logs", "2"]);
+    let note = String::from_utf8_lossy(&logs.stderr).into_owned();
+    assert!(logs.status.success() && note.contains("ended before it started"), "{note}");
+}
+
 fn resident_kib(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it is alive");
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it is told");

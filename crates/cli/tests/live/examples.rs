@@ -237,7 +237,7 @@ fn job_files_and_scripts_of_the_pages() {
 fn plans_inside_one_job() {
     let mut house = furnished(0);
     // What the plan of a task graph asks for.
-    let devices = "discover: [cpu]\ndevices:\n  - {kind: gpu, count: 2}\n";
+    let devices = "discover: [cpu]\ndevices:\n  - {kind: h200, count: 2}\n";
     fs::write(house.data().join("devices.yaml"), devices).expect("a file");
     house.start();
     let found = examples(&page("docs/book/plans.md"));

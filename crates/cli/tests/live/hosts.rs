@@ -46,7 +46,7 @@ fn a_ceiling_on_processors_is_kept_and_what_was_used_is_told() {
     house.until_state(1, &["running"]);
     house.said(&red(&["--cpus", "0.5", "--", "true"]));
     let why = house.json(&["explain", "2", "--json"])["sentences"].to_string();
-    assert!(why.contains("tenant red is limited to 1 cpus: ") && why.contains("0.5 more needed"), "{why}");
+    assert!(why.contains("tenant red is limited to 1 cpu: ") && why.contains("0.5 more needed"), "{why}");
     house.said(&red(&["--wait", "--", "true"])); // asks for none
     assert!(
         refused(&red(&["--cpus", "2", "--", "true"]))
@@ -78,11 +78,12 @@ fn a_ceiling_on_processors_is_kept_and_what_was_used_is_told() {
 #[test]
 fn a_worker_is_told_its_variant() {
     let house = House::up(1);
-    let file = "kind: slot\nenv: {WHO: all}\nrun: exit 9\nvariants:\n  Slot:\n    run: echo $CONSORT_VARIANT $WHO\n    env: {WHO: me}\n";
+    let file = "kind: [slot, other]\nenv: {WHO: all}\nrun: exit 9\nvariants:\n  Slot:\n    run: echo $CONSORT_VARIANT $WHO\n    env: {WHO: me}\n  other: {run: exit 8}\n";
     fs::write(house.path("job.yaml"), file).expect("a file");
-    house.said(&["submit", "--wait", "job.yaml"]);
+    // The variant for the other kind is not for this job.
+    house.said(&["submit", "--wait", "--kind", "slot", "job.yaml"]);
     assert_eq!(house.said(&["logs", "1"]), "Slot me\n");
-    // With another kind in its place, the variant is for one that the job does not accept.
+    // With a kind for which there is no variant, all of them are for kinds that the job does not accept.
     let refused = house.run(&["submit", "--kind", "cpu", "job.yaml"]);
     let error = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(error.contains("there is a variant for `Slot`, which the job does not accept"), "{error}");

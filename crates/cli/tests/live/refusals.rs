@@ -114,7 +114,8 @@ fn the_exit_code_of_a_job_is_the_exit_code_of_whoever_waits() {
     assert_eq!(code(&["wait", "1"]), Some(5));
     assert_eq!(code(&["wait", "1", "2"]), Some(5));
     assert_eq!(code(&["show", "99"]), Some(2));
-    assert_eq!(code(&["cancel", "1"]), Some(2));
+    assert_eq!(code(&["cancel", "1"]), Some(0), "it has ended already");
+    assert_eq!(code(&["cancel", "99"]), Some(2));
     assert_eq!(code(&["jobs", "--server", "http://127.0.0.1:9"]), Some(3));
     let output = house.run(&["run", "--", "sh", "-c", "echo out; exit 4"]);
     assert_eq!(String::from_utf8_lossy(&output.stdout), "out\n");

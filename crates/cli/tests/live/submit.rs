@@ -66,3 +66,23 @@ fn run_prints_json_when_asked() {
     let ran = house.json(&["version", "--json"]);
     assert_eq!(ran["version"], env!("CARGO_PKG_VERSION"));
 }
+
+#[test]
+fn tasks_of_an_array_do_not_stop_each_other_and_are_called_by_their_index() {
+    let house = House::up(2);
+    let script = "[ $CONSORT_TASK = 20 ] && exit 9; sleep 0.3; echo $CONSORT_TASK $CONSORT_KIND";
+    let array = ["submit", "--wait", "--array", "10,20,30"];
+    let ran = house.run(&[&array[..], &["--", "sh", "-c", script]].concat());
+    assert_eq!(ran.status.code(), Some(9));
+    let told = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert!(told.contains("1 of 3 tasks failed: task 20 failed with status 9"), "{told}");
+    assert_eq!(house.said(&["logs", "1"]), "[task 10] 10 slot\n[task 30] 30 slot\n");
+    let lines = house.said(&["logs", "1", "--json"]);
+    assert!(lines.contains(r#""task":30,"text":"30 slot","worker":"task 30""#), "{lines}");
+    let why = house.json(&["explain", "1", "--json"])["sentences"].to_string();
+    assert!(why.contains("Its tasks waited"), "{why}");
+    let stop = ["submit", "--wait", "--array", "0-3", "--on-failure", "stop", "--", "sh", "-c"];
+    let ran = house.run(&[&stop[..], &["[ $CONSORT_TASK = 1 ] && exit 3; sleep 300"]].concat());
+    let told = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert!(ran.status.code() == Some(3) && told.contains("task 1 failed with status 3"), "{told}");
+}

@@ -218,8 +218,6 @@ pub(super) async fn show(State(desk): State<Arc<Desk>>, Named(text): Named) -> A
             let runs = work.stages.get(stage);
             let variant = ask.kind.as_deref().and_then(|kind| runs?.variant(kind));
             ask.variant = variant.map(|variant| variant.kind.clone());
-            let indices = runs.map_or(&[][..], |stage| &stage.indices);
-            ask.task = indices.get(ask.task as usize).copied().unwrap_or(ask.task);
         }
     }
     Ok(Json(detail))
@@ -268,7 +266,12 @@ pub(super) async fn explain(State(desk): State<Arc<Desk>>, Named(text): Named) -
     let record = desk.read(move |shelf| shelf.ended(id)).await?.ok_or_else(|| never_there(id))?;
     let name = record.spec.name.clone();
     let sentence = format!("Job {id} ({name}) {}: {}.", record.state(), record.why);
-    let ran = format!("It waited {} and ran {}.", rounded(record.waited), rounded_total(record.served));
+    let (waited, served) = (rounded(record.waited), rounded_total(record.served));
+    let asks: u64 = record.spec.stages.iter().map(|stage| u64::from(stage.form.asks())).sum();
+    let ran = match asks {
+        1 => format!("It waited {waited} and ran {served}."),
+        _ => format!("Its tasks waited {waited} on average, and ran {served} in all."),
+    };
     Ok(Json(Explanation {
         id: id.0,
         name,

@@ -96,7 +96,7 @@ impl Record {
             started: ended.started,
             ended: ended.ended,
             ending,
-            why: ended.why.to_string(),
+            why: ended.why.told(&ended.spec),
             exit_code: ended.why.exit_code(),
             waited: ended.waited,
             served: ended.served,

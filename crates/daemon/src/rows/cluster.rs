@@ -188,10 +188,18 @@ pub fn devices(reading: &Reading<'_>, page: &Page<DeviceState>) -> Option<(Vec<D
             power_w: None,
             utilization_percent: None,
             memory_used_bytes: None,
-            why: device.ill.map(str::to_string),
+            why: device.ill.map(str::to_string).or_else(|| closed(&node)),
         })
     };
     Some(page.cut(found.filter(is_wanted).filter_map(told)))
+}
+
+/// Why nothing new starts on any device of a node; nothing where it does.
+fn closed(node: &NodeView<'_>) -> Option<String> {
+    match node_state(node) {
+        NodeState::Up => None,
+        state => Some(format!("its node is {state}")),
+    }
 }
 
 /// Jobs that wait and that hold devices, by whatever they are counted.

@@ -20,12 +20,17 @@ pub fn explanation(reading: &Reading<'_>, now: Time, words: &Words<'_>, id: JobI
         let found = view.ask(*ask);
         let engine = found.as_ref().and_then(|ask| engine(words, ask));
         let last = found.and_then(|ask| ask.last_words(now));
-        (*ask, beside(meanwhile(reason, now, engine), last))
+        let lead = match reason {
+            // The sentence is about the tenant, so that it needs a verb for the job.
+            Reason::Ceiling { .. } | Reason::HostCeiling { .. } => "waits: ",
+            _ => "",
+        };
+        (*ask, beside(format!("{lead}{}", meanwhile(reason, now, engine)), last))
     };
     let told: Vec<(AskId, String)> = found.asks.iter().map(told).collect();
     let part = |ask: AskId| story::part(job.spec(), ask);
     let mut sentences: Vec<String> = match job.ending() {
-        Some(why) => vec![format!("Job {id} ({name}) is ending: {why}.")],
+        Some(why) => vec![format!("Job {id} ({name}) is ending: {}.", why.told(job.spec()))],
         None => vec![],
     };
     let counts = Counts::of_stages(reading, &job);
@@ -69,6 +74,8 @@ struct Counts {
     waiting: u64,
     running: u64,
     ended: u64,
+    /// Those of them that failed for good.
+    failed: u64,
     /// Attempts that failed so far.
     failures: u64,
 }
@@ -87,6 +94,7 @@ impl Counts {
                     Doing::Blocked => count.held += 1,
                     Doing::Waiting | Doing::Planned => count.waiting += 1,
                     Doing::Starting | Doing::Running | Doing::Releasing => count.running += 1,
+                    Doing::Done if ask.has_failed() => count.failed += 1,
                     Doing::Done => count.ended += 1,
                 }
                 count.failures += u64::from(ask.failures());
@@ -110,6 +118,9 @@ impl Counts {
         ];
         if self.held > 0 {
             parts.insert(0, format!("{} held", grouped(self.held)));
+        }
+        if self.failed > 0 {
+            parts.push(format!("{} failed", grouped(self.failed)));
         }
         let plural = if self.failures == 1 { "" } else { "s" };
         parts.push(format!("{} failed attempt{plural}", grouped(self.failures)));

@@ -140,6 +140,7 @@ fn doing(ask: &AskView<'_>, paused: bool) -> State {
         Doing::Starting => State::Starting,
         Doing::Running => State::Running,
         Doing::Releasing => State::Stopping,
+        Doing::Done if ask.has_failed() => State::Failed,
         Doing::Done => State::Succeeded,
     }
 }
@@ -157,6 +158,7 @@ pub(super) struct Summary<'a> {
     stopping: u64,
     blocked: u64,
     done: u64,
+    failed: u64,
     waits: u64,
     held: u64,
     devices_running: u64,
@@ -190,7 +192,10 @@ impl<'a> Summary<'a> {
                     (sum.stopping, sum.held) = (sum.stopping + 1, sum.held + devices);
                     sum.stops.get_or_insert(ask);
                 }
-                Doing::Done => sum.done += 1,
+                Doing::Done => {
+                    sum.done += 1;
+                    sum.failed += u64::from(ask.has_failed());
+                }
             }
             sum.started = [sum.started, ask.first_started()].into_iter().flatten().min();
             sum.attempts += ask.attempt();
@@ -237,11 +242,18 @@ impl<'a> Summary<'a> {
                         let said = said.map_or(String::new(), |said| format!(": {said}"));
                         format!("runs on {devices} device{plural}{said}")
                     }
-                    (running, left) => format!("{running} run on {devices} device{plural}, {left} to go"),
+                    (running, left) => {
+                        let verb = if running == 1 { "task runs" } else { "tasks run" };
+                        let failed = match self.failed {
+                            0 => String::new(),
+                            failed => format!(", {failed} failed"),
+                        };
+                        format!("{running} {verb} on {devices} device{plural}, {left} left{failed}")
+                    }
                 }
             }
             State::Stopping => match job.ending() {
-                Some(why) => beside(format!("is ending: {why}"), engine(&self.stops)),
+                Some(why) => beside(format!("is ending: {}", why.told(job.spec())), engine(&self.stops)),
                 None => meanwhile(&Reason::Releasing, now, engine(&self.stops)),
             },
             State::Paused => Reason::Paused.to_string(),
@@ -365,6 +377,7 @@ pub fn detail(reading: &Reading<'_>, now: Time, words: &Words<'_>, id: JobId) ->
         let reason = match state {
             State::Waiting => reasons.of(reading, now, &ask),
             State::Succeeded => Reason::Done.to_string(),
+            State::Failed => ask.last_words(now).unwrap_or_default(),
             State::Starting => Reason::Starting.to_string(),
             State::Stopping => Reason::Releasing.to_string(),
             _ => String::new(),
@@ -387,7 +400,7 @@ pub fn detail(reading: &Reading<'_>, now: Time, words: &Words<'_>, id: JobId) ->
             kind.zip(wanted).and_then(|(kind, wanted)| Precision::best(kind.computes_in(), wanted));
         Ask {
             stage: spec.stages[usize::from(ask.id().stage)].name.clone(),
-            task: ask.id().task,
+            task: spec.stages[usize::from(ask.id().stage)].index(ask.id().task),
             state,
             attempt: ask.attempt(),
             node,

@@ -47,6 +47,8 @@ pub struct Request {
     pub microbatches: Option<u32>,
     /// The most devices that share a layer.
     pub most_tensor: u32,
+    /// Plan data parallelism and nothing else.
+    pub only_data_parallel: bool,
     /// The fewest and the most parts on each stage, where there is more than one stage.
     pub chunks: (u32, u32),
 }
@@ -79,6 +81,9 @@ pub fn plan(request: &Request) -> Result<Answer<Plan>, Refusal> {
         return Err(match least.is_finite() {
             true => Refusal::Memory { needed: least, has: request.memory_bytes },
             false => match request.microbatches {
+                Some(asked) if request.only_data_parallel => {
+                    Refusal::Replicas { asked, batch: request.batch, devices: request.devices }
+                }
                 Some(asked) => Refusal::Microbatches { asked, batch: request.batch },
                 None => Refusal::NoFactors { devices: request.devices, batch: request.batch },
             },

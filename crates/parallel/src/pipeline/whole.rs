@@ -166,7 +166,16 @@ pub fn plan(request: &Request) -> Result<Answer<Plan>, Refusal> {
             .map(|best| Found { data_parallel: Some(best.clone()).filter(|(_, it)| it.fits()), best }),
         false => search::search(&mut scorer, &ready.freedom, &ready.given, request.effort),
     };
-    let Some(found) = found else { return Err(Refusal::NoDevices) };
+    let Some(found) = found else {
+        let asked = match request.microbatches {
+            Microbatches::Exactly(asked) => Some(asked),
+            _ => None,
+        };
+        return Err(match request.samples {
+            Some(samples) => Refusal::Replicas { samples, asked, devices: ready.fleet.devices.len() },
+            None => Refusal::NoDevices,
+        });
+    };
     let (candidate, scored) = &found.best;
     if !scored.fits() {
         return Err(shortage(&scorer, candidate, scored));

@@ -289,7 +289,7 @@ impl Scheduler {
         let mut known: Vec<&str> = known.map(String::as_str).collect();
         known.sort_unstable();
         match &known[..] {
-            [] => "no node has features: leave it out".into(),
+            [] => "no node has features; leave `features` out".into(),
             known => format!("known features: {}", known.join(", ")),
         }
     }

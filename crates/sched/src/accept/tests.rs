@@ -429,7 +429,13 @@ fn features_of_nodes_are_short_in_order_and_printable() {
 fn a_job_insists_only_on_features_that_a_node_has() {
     let mut s = house();
     let subject = "job j asks for feature ib, which no node has";
-    no(&s, shaped(1, with(&["ib"])), Rule::UnknownName, subject, "no node has features: leave it out");
+    no(
+        &s,
+        shaped(1, with(&["ib"])),
+        Rule::UnknownName,
+        subject,
+        "no node has features; leave `features` out",
+    );
     say(&mut s, featured("n3", &["ib", "nvme"]));
     say(&mut s, featured("n4", &["ib"]));
     let subject = "job j asks for feature ia, which no node has";
@@ -649,7 +655,7 @@ fn news_of_nodes_fits_their_state() {
     let again = "no action is needed; a fenced node joins again";
     no(&s, Input::Undrain(known), Rule::Stale, "node n0 is not drained", done);
     say(&mut s, Input::Drain(known));
-    no(&s, Input::Drain(known), Rule::Stale, "node n0 is already drained", done);
+    no(&s, Input::Drain(known), Rule::Stale, "node n0 is already draining", done);
     no(&s, Input::NodeReturned(known), Rule::Stale, "node n0 is not suspect", again);
     say(&mut s, Input::NodeSilent(known));
     no(&s, Input::NodeSilent(known), Rule::Stale, "node n0 is not up", again);

@@ -119,6 +119,10 @@ impl Scheduler {
                 self.set_last(id.ask, Last::Ended { outcome: Outcome::Stopped, words: None });
                 self.tell(id, Happened::Yielded);
             }
+            StopCause::TimeLimit if self.others_go_on(id.ask) => {
+                self.set_last(id.ask, Last::TimeLimit);
+                return self.stop(id, Then::TaskFails);
+            }
             StopCause::TimeLimit => return self.end_job(id.ask.job, Why::TimeLimit { ask: id.ask }),
         }
         self.stop(id, Then::GiveWay);
@@ -207,6 +211,7 @@ impl Scheduler {
         self.lasts.insert(id.ask.job, (id, allocation.placement));
         match (phase, outcome) {
             (Phase::Releasing { then: Then::JobEnds, .. }, _) => self.ask_done(id.ask),
+            (Phase::Releasing { then: Then::TaskFails, .. }, _) => self.task_failed(id.ask),
             (_, Outcome::Succeeded) if !is_service => self.ask_done(id.ask),
             (Phase::Releasing { then, .. }, _) => self.after_release(id.ask, then, ran_since.is_some()),
             (_, Outcome::Failed { .. } | Outcome::Succeeded) => {
@@ -220,9 +225,12 @@ impl Scheduler {
                         self.after_release(id.ask, Then::Requeue, ran_since.is_some());
                     }
                     Larger::Nowhere(why) => {
-                        self.set_last(id.ask, Last::Ended { outcome, words: words.cloned() });
-                        self.unwait(id.ask, AskState::Done);
-                        self.end_job(id.ask.job, why);
+                        let words = match &why {
+                            Why::Broke { words, .. } if self.others_go_on(id.ask) => words.clone(),
+                            _ => words.cloned(),
+                        };
+                        self.set_last(id.ask, Last::Ended { outcome, words });
+                        self.give_up(id.ask, why);
                     }
                 }
             }
@@ -284,20 +292,29 @@ impl Scheduler {
         let again = (!is_last).then_some(again_at);
         self.tell(attempt, Happened::Failed { outcome, why: words.clone(), again_at: again });
         if is_last {
-            self.unwait(id, AskState::Done);
             let is_all = matches!(&spec.stages[..], [StageSpec { form: Form::Gang, .. }]);
             let why = match is_cancelled && is_all {
                 true => Why::AskedThere { words },
                 false => Why::Broke { ask: id, outcome, words },
             };
-            return self.end_job(id.job, why);
+            return self.give_up(id, why);
         }
         self.again(id, again_at);
+    }
+
+    /// An ask has failed for good: the end of its job, unless the others of its bag go on.
+    fn give_up(&mut self, id: AskId, why: Why) {
+        self.unwait(id, AskState::Done);
+        match self.others_go_on(id) {
+            true => self.task_failed(id),
+            false => self.end_job(id.job, why),
+        }
     }
 
     fn after_release(&mut self, id: AskId, then: Then, ran: bool) {
         match then {
             Then::JobEnds => self.ask_done(id),
+            Then::TaskFails => self.task_failed(id),
             Then::Requeue | Then::GiveWay => {
                 let ask = self.ask_mut(id);
                 ask.restarts += u32::from(ran);

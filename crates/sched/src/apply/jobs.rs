@@ -2,7 +2,7 @@
 
 use super::memory::larger;
 use crate::scheduler::{Ended, Scheduler};
-use crate::state::jobs::{Ask, AskState, Ending, HostUse, Job, Last, Stage, Then, Why};
+use crate::state::jobs::{Ask, AskState, Ending, HostUse, Job, Last, Rest, Stage, Then, Why};
 use crate::state::observed::Rates;
 use consort_types::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +23,7 @@ impl Scheduler {
                 let roles = grown.as_deref().unwrap_or(&stage.roles);
                 let class = state.classes.enter(roles, &state.cluster);
                 let count = stage.form.asks();
-                let entry = Stage { class, first, count, done: 0 };
+                let entry = Stage { class, first, count, done: 0, failed: 0 };
                 first += count;
                 entry
             })
@@ -200,12 +200,42 @@ impl Scheduler {
         if job.ending.is_some() {
             return self.leave_if_over(id.job);
         }
-        let stage = &mut job.stages[usize::from(id.stage)];
-        stage.done += 1;
-        if stage.done < stage.count {
+        job.asks[index].last = Last::Nothing; // an earlier attempt may have failed
+        job.stages[usize::from(id.stage)].done += 1;
+        self.stage_moved(id);
+    }
+
+    /// A task has failed for good. The others of its bag go on.
+    pub(super) fn task_failed(&mut self, id: AskId) {
+        let job = self.state.jobs.get_mut(id.job).expect("it lives");
+        let index = job.index(id).expect("it lives");
+        job.asks[index].state = AskState::Done;
+        if job.ending.is_some() {
+            return self.leave_if_over(id.job);
+        }
+        job.stages[usize::from(id.stage)].failed += 1;
+        self.stage_moved(id);
+    }
+
+    /// One ask less to wait for in a stage. Once all are over, others may begin, or the job ends.
+    fn stage_moved(&mut self, id: AskId) {
+        let job = self.state.jobs.get(id.job).expect("it lives");
+        let stage = &job.stages[usize::from(id.stage)];
+        if stage.done + stage.failed < stage.count {
             return;
         }
-        if job.work_done() { self.end_job(id.job, Why::Done) } else { self.unblock(id.job) }
+        match job.rest() {
+            Rest::Open => self.unblock(id.job),
+            Rest::Done => self.end_job(id.job, Why::Done),
+            Rest::Failed => self.end_job(id.job, job.tasks_failed()),
+        }
+    }
+
+    /// Whether the failure of an ask leaves the others of its stage alone.
+    pub(crate) fn others_go_on(&self, id: AskId) -> bool {
+        let job = self.state.jobs.get(id.job).expect("it lives");
+        let stage = &job.spec.stages[usize::from(id.stage)];
+        stage.on_failure == OnFailure::Continue && matches!(stage.form, Form::Bag { .. })
     }
 
     /// Removes a job whose end is decided and that holds nothing, and tells those that waited for it; some of them
@@ -338,7 +368,7 @@ mod tests {
         say(&mut scheduler, over(0, Cause::Cancelled, Some("by uid 0")));
         let ended = &scheduler.take_ended()[0];
         assert_eq!((ended.ending, ended.why.exit_code()), (Ending::Cancelled, None));
-        assert_eq!(ended.why.to_string(), "it was cancelled outside Consort: by uid 0");
+        assert_eq!(ended.why.told(&ended.spec), "it was cancelled outside Consort: by uid 0");
     }
 
     #[test]
@@ -351,7 +381,29 @@ mod tests {
         say(&mut scheduler, Input::over(rest, Outcome::Stopped));
         let ended = &scheduler.take_ended()[0];
         assert_eq!((ended.ending, ended.why.exit_code()), (Ending::Failed, Some(143)));
-        assert_eq!(ended.why.to_string(), "task 1 was cancelled outside Consort");
+        assert_eq!(ended.why.told(&ended.spec), "task 1 was cancelled outside Consort");
+    }
+
+    /// Two tasks, 10 and 20, of which the second fails and the first ends like this.
+    fn array(first: Outcome) -> String {
+        let mut spec = JobSpec::gang("bag", 1, Shape::of("a"));
+        spec.stages[0].form = Form::Bag { tasks: 2 };
+        (spec.stages[0].on_failure, spec.stages[0].indices) = (OnFailure::Continue, vec![10, 20]);
+        let mut scheduler = running(vec![spec]);
+        say(&mut scheduler, over(1, Cause::Exit, None));
+        assert!(scheduler.take_ended().is_empty(), "the other task goes on");
+        say(&mut scheduler, Input::over(AllocationId { ask: AskId::whole(JobId(1)), attempt: 1 }, first));
+        let ended = &scheduler.take_ended()[0];
+        assert_eq!(ended.ending, Ending::Failed);
+        format!("{}, exit code {:?}", ended.why.told(&ended.spec), ended.why.exit_code())
+    }
+
+    #[test]
+    fn tasks_that_do_not_stop_each_other_are_named_by_their_index_when_they_fail() {
+        let told = "1 of 2 tasks failed: task 20 failed with status 143, exit code Some(143)";
+        assert_eq!(array(Outcome::Succeeded), told);
+        let told = "2 of 2 tasks failed: 10 and 20; task 10 was killed by signal 9, exit code Some(143)";
+        assert_eq!(array(Outcome::Failed { code: 137, cause: Cause::Signal }), told);
     }
 
     #[test]
@@ -381,7 +433,10 @@ mod tests {
     fn the_words_of_the_world_are_part_of_why_a_job_failed() {
         let mut scheduler = running(vec![JobSpec::gang("one", 1, Shape::of("a"))]);
         say(&mut scheduler, over(0, Cause::TimeLimit, Some("partition short allows 1h")));
-        let why = scheduler.take_ended()[0].why.to_string();
+        let why = {
+            let ended = &scheduler.take_ended()[0];
+            ended.why.told(&ended.spec)
+        };
         assert_eq!(why, "it exceeded a time limit of the cluster: partition short allows 1h");
     }
 }

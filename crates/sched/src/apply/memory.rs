@@ -178,7 +178,7 @@ mod tests {
         assert_eq!(ended.ending, Ending::Failed);
         let why =
             "it ran out of device memory: no kind of device that it accepts has more memory than 80 GiB";
-        assert_eq!(ended.why.to_string(), why);
+        assert_eq!(ended.why.told(&ended.spec), why);
         // A later one is not kept from trying: it may have been changed.
         submit(&mut scheduler, "train", Shape { kind: Some("large".into()), ..larger() });
         assert_eq!(kind_of(&scheduler, 2), "large");

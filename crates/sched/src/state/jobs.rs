@@ -18,7 +18,6 @@ use crate::state::observed::Rates;
 use consort_types::*;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::Arc;
 
 #[derive(Clone, Debug, Default, Hash, Serialize, Deserialize)]
@@ -67,6 +66,19 @@ pub enum Why {
         /// What the world had to say about it.
         words: Option<Arc<str>>,
     },
+    /// Tasks of bags failed, and the others ran to their end.
+    TasksFailed {
+        /// How many.
+        failed: u32,
+        /// Of how many tasks in these bags.
+        of: u32,
+        /// The first of them, in order.
+        tasks: Vec<AskId>,
+        /// How the first one failed, and what the world had to say about it; nothing if it exceeded its time limit.
+        first: Option<(Outcome, Option<Arc<str>>)>,
+        /// The largest exit status of a task.
+        code: Option<i32>,
+    },
     /// An attempt ran longer than the job's time limit.
     TimeLimit {
         /// Which ask.
@@ -91,7 +103,7 @@ impl Why {
     pub fn ending(&self) -> Ending {
         match self {
             Why::Done => Ending::Succeeded,
-            Why::Broke { .. } | Why::TimeLimit { .. } => Ending::Failed,
+            Why::Broke { .. } | Why::TasksFailed { .. } | Why::TimeLimit { .. } => Ending::Failed,
             Why::Asked | Why::AskedThere { .. } | Why::Hopeless { .. } => Ending::Cancelled,
         }
     }
@@ -101,18 +113,10 @@ impl Why {
         match self {
             Why::Done => Some(0),
             Why::Broke { outcome: Outcome::Failed { code, .. }, .. } => Some(*code),
+            Why::TasksFailed { code, .. } => *code,
             Why::Broke { .. } | Why::TimeLimit { .. } => None,
             Why::Asked | Why::AskedThere { .. } | Why::Hopeless { .. } => None,
         }
-    }
-}
-
-/// Which part of its job an ask is, for people.
-fn part(ask: AskId) -> String {
-    match (ask.stage, ask.task) {
-        (0, 0) => "it".into(),
-        (0, task) => format!("task {task}"),
-        (stage, task) => format!("task {task} of stage {stage}"),
     }
 }
 
@@ -121,16 +125,49 @@ pub(crate) fn said(words: &Option<Arc<str>>) -> String {
     words.as_ref().map_or(String::new(), |words| format!(": {words}"))
 }
 
-impl fmt::Display for Why {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// Failed tasks that are named.
+const NAMED: usize = 10;
+
+impl Why {
+    /// In words: `it failed with status 9`, `1 of 3 tasks failed: task 30 failed with status 9`.
+    pub fn told(&self, spec: &JobSpec) -> String {
+        let part = |ask: AskId| match story::part(spec, ask) {
+            part if part.is_empty() => "it".into(),
+            part => part,
+        };
         match self {
-            Why::Done => f.write_str("all its tasks have succeeded"),
-            Why::Broke { outcome: Outcome::Succeeded, .. } => f.write_str("a replica of the service ended"),
-            Why::Broke { ask, outcome, words } => write!(f, "{} {outcome}{}", part(*ask), said(words)),
-            Why::TimeLimit { ask } => write!(f, "{} exceeded its time limit", part(*ask)),
-            Why::Asked => f.write_str("it was cancelled"),
-            Why::AskedThere { words } => write!(f, "it was cancelled outside Consort{}", said(words)),
-            Why::Hopeless { on } => write!(f, "job {on}, which it waited for, did not end as required"),
+            Why::Done if spec.stages.len() == 1 && spec.stages[0].form.asks() == 1 => "it succeeded".into(),
+            Why::Done => "all its tasks have succeeded".into(),
+            Why::Broke { outcome: Outcome::Succeeded, .. } => "a replica of the service ended".into(),
+            Why::Broke { ask, outcome, words } => format!("{} {outcome}{}", part(*ask), said(words)),
+            Why::TasksFailed { failed, of, tasks, first, .. } => {
+                let ends = match first {
+                    Some((outcome, words)) => format!("{outcome}{}", said(words)),
+                    None => "exceeded its time limit".into(),
+                };
+                let ends = tasks.first().map_or(String::new(), |ask| format!("{} {ends}", part(*ask)));
+                let name = |ask: &AskId| match part(*ask) {
+                    part if spec.stages.len() == 1 => part.trim_start_matches("task ").into(),
+                    part => part,
+                };
+                let mut names: Vec<String> = tasks.iter().map(name).collect();
+                match *failed as usize - tasks.len() {
+                    0 => {}
+                    more => names.push(format!("{more} more")),
+                }
+                match names.pop().filter(|_| !names.is_empty()) {
+                    None => format!("{failed} of {of} tasks failed: {ends}"),
+                    Some(last) => {
+                        format!("{failed} of {of} tasks failed: {} and {last}; {ends}", names.join(", "))
+                    }
+                }
+            }
+            Why::TimeLimit { ask } => format!("{} exceeded its time limit", part(*ask)),
+            Why::Asked => "it was cancelled".into(),
+            Why::AskedThere { words } => format!("it was cancelled outside Consort{}", said(words)),
+            Why::Hopeless { on } => {
+                format!("job {on}, which it depends on, did not end as the dependency requires")
+            }
         }
     }
 }
@@ -218,6 +255,8 @@ pub(crate) struct Stage {
     pub first: u32,
     pub count: u32,
     pub done: u32,
+    /// Tasks of a bag that failed for good while the others went on.
+    pub failed: u32,
 }
 
 #[derive(Clone, Debug, Hash, Serialize, Deserialize)]
@@ -269,6 +308,15 @@ pub(crate) enum Last {
     /// The node's name.
     NodeLost(Arc<str>),
     DeviceIll(Arc<str>),
+    /// It was a task of a bag, and ran longer than the time limit.
+    TimeLimit,
+}
+
+impl Last {
+    /// Whether the attempt failed by itself.
+    pub fn has_failed(&self) -> bool {
+        matches!(self, Last::TimeLimit | Last::Ended { outcome: Outcome::Failed { .. }, .. })
+    }
 }
 
 #[derive(Clone, Debug, Hash, Serialize, Deserialize)]
@@ -306,6 +354,19 @@ pub(crate) enum Then {
     /// The same, because a plan wants the devices.
     GiveWay,
     JobEnds,
+    /// Its task has failed; the others of its bag go on.
+    TaskFails,
+}
+
+/// What is left to do in a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// Some stage can still run.
+    Open,
+    /// Nothing, and all of it succeeded.
+    Done,
+    /// Nothing that could still run, and tasks have failed.
+    Failed,
 }
 
 /// A part of a device that somebody still has to give back.
@@ -345,18 +406,50 @@ impl Job {
         })
     }
 
-    /// Whether only services are left.
-    pub fn work_done(&self) -> bool {
-        let mut ends = false;
+    /// What is left to do; services never end.
+    pub fn rest(&self) -> Rest {
+        let (mut ends, mut has_failed) = (false, false);
+        let mut can_succeed: Vec<bool> = vec![];
         for (stage, spec) in self.stages.iter().zip(&self.spec.stages) {
+            let can_run = spec.after.iter().all(|&before| can_succeed[usize::from(before)]);
+            can_succeed.push(can_run && stage.failed == 0);
             if !matches!(spec.form, Form::Service { .. }) {
                 ends = true;
-                if stage.done < stage.count {
-                    return false;
+                has_failed |= stage.failed > 0;
+                if can_run && stage.done + stage.failed < stage.count {
+                    return Rest::Open;
                 }
             }
         }
-        ends
+        match (ends, has_failed) {
+            (false, _) => Rest::Open,
+            (true, true) => Rest::Failed,
+            (true, false) => Rest::Done,
+        }
+    }
+
+    /// Why it fails whose tasks failed while the others went on.
+    pub fn tasks_failed(&self) -> Why {
+        let bags = self.stages.iter().filter(|stage| stage.failed > 0);
+        let (failed, of) = bags.fold((0, 0), |(failed, of), stage| (failed + stage.failed, of + stage.count));
+        let is_failed = |ask: &AskId| {
+            self.stages[usize::from(ask.stage)].failed > 0
+                && self
+                    .ask(*ask)
+                    .is_some_and(|ask| matches!(ask.state, AskState::Done) && ask.last.has_failed())
+        };
+        let tasks = (0..self.asks.len()).map(|index| self.ask_id(index)).filter(is_failed);
+        let tasks: Vec<AskId> = tasks.collect();
+        let ended = |ask: &AskId| match &self.ask(*ask).expect("one of its own").last {
+            Last::Ended { outcome, words } => Some((*outcome, words.clone())),
+            _ => None,
+        };
+        let code = |ask: &AskId| match ended(ask) {
+            Some((Outcome::Failed { code, .. }, _)) => Some(code),
+            _ => None,
+        };
+        let (first, code) = (tasks.first().and_then(ended), tasks.iter().filter_map(code).max());
+        Why::TasksFailed { failed, of, tasks: tasks.into_iter().take(NAMED).collect(), first, code }
     }
 }
 

@@ -99,7 +99,7 @@ fn job(mut fields: Fields, assembly: &mut Assembly<Place>) -> Result<(), ReadErr
         }
         None => {
             let body = body::read(&mut fields)?;
-            let stage = StageSpec { name: "main".into(), form: body.form, roles: body.roles, after: vec![] };
+            let stage = StageSpec::new("main", body.form, body.roles);
             (vec![stage], vec![body.length])
         }
     };
@@ -133,7 +133,7 @@ fn stages(node: Node) -> Result<(Vec<StageSpec>, Vec<Span>), ReadError> {
     let read = consort_types::file::stages::read(node, &body::FIELDS, body::read)?;
     let stage = |stage: Stage<body::Body>| {
         let Stage { name, after, body } = stage;
-        (StageSpec { name, form: body.form, roles: body.roles, after }, body.length)
+        (StageSpec { after, ..StageSpec::new(name, body.form, body.roles) }, body.length)
     };
     Ok(read.into_iter().map(stage).unzip())
 }

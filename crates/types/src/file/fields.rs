@@ -46,7 +46,7 @@ const fn field(name: &'static str, part: u8, formats: u8) -> Field {
 }
 
 /// All of them, in the order in which errors list them.
-pub const FIELDS: [Field; 48] = [
+pub const FIELDS: [Field; 50] = [
     field("name", JOB, FILE | LIST | TABLE | WRITTEN),
     field("at", JOB, LIST | TABLE),
     field("tenant", JOB, FILE | LIST | TABLE | WRITTEN),
@@ -76,6 +76,7 @@ pub const FIELDS: [Field; 48] = [
     field("num_nodes", JOB, FILE),
     field("run", RUN, FILE | LIST | TABLE | WRITTEN),
     field("devices", COUNT, FILE | LIST | TABLE | WRITTEN),
+    field("gpus", COUNT, FILE),
     field("workers", COUNT, FILE | LIST | WRITTEN),
     field("devices_per_worker", COUNT, FILE | LIST | TABLE),
     field("kind", SHAPE, FILE | LIST | TABLE | WRITTEN),
@@ -94,6 +95,7 @@ pub const FIELDS: [Field; 48] = [
     field("roles", STAGE, FILE | LIST | WRITTEN),
     field("tasks", STAGE, FILE | LIST | TABLE | WRITTEN),
     field("array", STAGE, FILE | WRITTEN),
+    field("on_failure", STAGE, FILE | WRITTEN),
     field("replicas", STAGE, FILE | LIST | TABLE | WRITTEN),
 ];
 

@@ -38,7 +38,7 @@ use super::stages::{self, Stage};
 use super::value;
 use super::yaml::{self, Fields, Node};
 use super::{json, limits};
-use crate::job::{Form, JobSpec, Shape, StageSpec};
+use crate::job::{Form, JobSpec, OnFailure, Shape, StageSpec};
 use crate::time::Time;
 use crate::work::{StageWork, Work};
 
@@ -136,6 +136,7 @@ fn job(file: &str, node: Node, around: &Around<'_>) -> Result<JobFile, ReadError
 /// Takes [`BODY`] from a job or a stage. The stage has neither name nor place in the graph yet.
 fn body(fields: &mut Fields, setup: Option<&str>) -> Result<(StageSpec, StageWork), ReadError> {
     let place = fields.place;
+    fields.alias("gpus", "devices")?;
     let (form, indices) = match fields.take("array") {
         Some(node) => {
             fields.refuse_beside("array", &["tasks", "replicas"])?;
@@ -143,6 +144,17 @@ fn body(fields: &mut Fields, setup: Option<&str>) -> Result<(StageSpec, StageWor
             (Form::Bag { tasks }, indices)
         }
         None => (body::form(fields)?, vec![]),
+    };
+    let is_bag = matches!(form, Form::Bag { .. });
+    let on_failure = match fields.take("on_failure") {
+        Some(node) if !is_bag => {
+            return Err(node
+                .place
+                .fail("`on_failure` is about the tasks of an array: it needs `array` or `tasks`"));
+        }
+        Some(node) => node.read("on_failure", value::on_failure)?,
+        None if is_bag => OnFailure::Continue,
+        None => OnFailure::Stop,
     };
     let given = fields.given("run");
     let shared = fields.take("run").map(|node| command::read(node, setup)).transpose()?;
@@ -175,7 +187,9 @@ fn body(fields: &mut Fields, setup: Option<&str>) -> Result<(StageSpec, StageWor
     if bytes > limits::COMMAND_BYTES {
         return Err(place.fail("the commands are larger than 1 MiB in total; put them into files"));
     }
-    let stage = StageSpec { name: String::new(), form, roles, after: vec![] };
+    let mut stage = StageSpec::new("", form, roles);
+    stage.on_failure = on_failure;
+    stage.indices.clone_from(&indices);
     Ok((stage, StageWork { commands, indices, variants }))
 }
 

@@ -18,7 +18,7 @@ use super::job::{Around, DEFAULT, JobFile, command};
 use super::limits;
 use super::read_error::{InFile, Place, ReadError};
 use crate::cluster::Host;
-use crate::job::{Count, Form, JobSpec, Role, Shape};
+use crate::job::{Count, Form, JobSpec, OnFailure, Role, Shape};
 use crate::time::Span;
 use crate::work::{Command, Limits, Output, StageWork, Work};
 
@@ -110,7 +110,7 @@ fn assemble(file: &str, command: Command, around: &Around<'_>, options: Options)
     shape.host = Host { cpu_milli: if is_plain { 0 } else { host.cpu_milli }, ..host };
     let mut notes = options.notes.clone();
     if matches!(&command, Command::Script { text, .. } if words::calls(text, "srun")) {
-        notes.push("srun is not available: start the program directly, or with `consort run`".into());
+        notes.push("srun is not available: start the program directly, and ask for several copies of it with `-n` or `workers`".into());
     }
     if count.max > 1 {
         notes.push(format!("the script runs on each of the {} workers, not only on the first", count.max));
@@ -130,7 +130,11 @@ fn assemble(file: &str, command: Command, around: &Around<'_>, options: Options)
     let early = options.grace.as_ref().map_or(Span::ZERO, |grace| grace.span);
     let limit = options.time_limit.unwrap_or_default();
     spec.time_limit = limit.map(|limit| if limit > early { limit - early } else { limit });
+    if matches!(form, Form::Bag { .. }) {
+        spec.stages[0].on_failure = OnFailure::Continue;
+    }
     spec.stages[0].form = form;
+    spec.stages[0].indices.clone_from(&indices);
     spec.stages[0].roles = vec![Role { name: "worker".into(), count, shapes: vec![shape] }];
     let workdir = options.workdir.unwrap_or_else(|| ".".into());
     let work = Work {

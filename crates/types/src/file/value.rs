@@ -5,7 +5,7 @@
 //! floating point.
 
 use super::limits;
-use crate::job::{Condition, Count, OnOom, Qos, WHOLE};
+use crate::job::{Condition, Count, OnFailure, OnOom, Qos, WHOLE};
 use crate::precision::Precision;
 use crate::time::{Span, Time};
 
@@ -151,6 +151,15 @@ pub fn on_oom(text: &str) -> Result<OnOom, Expected> {
         "retry" => Ok(OnOom::Retry),
         "larger" => Ok(OnOom::Larger),
         _ => Err("retry or larger".into()),
+    }
+}
+
+/// What becomes of the other tasks when one has failed.
+pub fn on_failure(text: &str) -> Result<OnFailure, Expected> {
+    match text {
+        "continue" => Ok(OnFailure::Continue),
+        "stop" => Ok(OnFailure::Stop),
+        _ => Err("continue or stop".into()),
     }
 }
 

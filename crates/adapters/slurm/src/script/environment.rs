@@ -237,6 +237,10 @@ export OMPI_COMM_WORLD_LOCAL_RANK=$consort_local_rank OMPI_COMM_WORLD_LOCAL_SIZE
         }
         for seat in self.layout.seats.iter().filter(|seat| seat.role_rank == 0) {
             // All members of a role have devices of one kind.
+            if !seat.kind.is_empty() {
+                let kind = quoted(&seat.kind);
+                let _ = writeln!(text, "[ $consort_role != {} ] || export CONSORT_KIND={kind}", seat.role);
+            }
             if let Some(precision) = seat.precision {
                 let _ = writeln!(
                     text,

@@ -14,6 +14,7 @@ const EXAMPLES: &str = "\
 Examples:
   consort squeue
   consort squeue -u red -t PD,R
+  consort squeue --me -l
   consort squeue -j 17,18 -h -o '%i %t %R'
 
 -o takes %i %A job, %P queue, %j name, %u %a tenant, %t %T state, %M time, %D nodes,
@@ -38,6 +39,15 @@ pub struct Args {
     /// Only jobs with this name
     #[arg(long, short)]
     name: Option<String>,
+    /// Only your jobs: all of them, because a server has one user
+    #[arg(long)]
+    me: bool,
+    /// The whole name of the state
+    #[arg(long, short)]
+    long: bool,
+    /// Pending jobs and when they start; not known before they do
+    #[arg(long, conflicts_with = "states")]
+    start: bool,
     /// No header line
     #[arg(long, short = 'h')]
     noheader: bool,
@@ -57,11 +67,22 @@ pub struct Args {
 /// What Slurm prints by default.
 const PLAIN: &str = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R";
 
+/// With `--long`, less the time limit, which lists do not have.
+const LONG: &str = "%.18i %.9P %.8j %.8u %.8T %.10M %.6D %R";
+/// With `--start`.
+const START: &str = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %R";
+
 /// The command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let format = columns(args.format.as_deref().unwrap_or(PLAIN))?;
+    let plain = match (args.start, args.long) {
+        (true, _) => START,
+        (false, true) => LONG,
+        (false, false) => PLAIN,
+    };
+    let format = columns(args.format.as_deref().unwrap_or(plain))?;
     let client = args.server.client()?;
-    let states: Vec<State> = args.states.iter().flat_map(|codes| codes.0.clone()).collect();
+    let pending = Some(Codes(vec![State::Waiting])).filter(|_| args.start);
+    let states: Vec<State> = args.states.iter().chain(&pending).flat_map(|codes| codes.0.clone()).collect();
     let query = JobQuery {
         all: states.iter().any(|state| state.has_ended()),
         states,

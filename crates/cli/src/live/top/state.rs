@@ -3,6 +3,7 @@
 use super::sample::Sample;
 use consort_api::shapes::{Job, State};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use std::collections::BTreeSet;
 
 /// The page, between two drawings.
 pub struct Page {
@@ -15,6 +16,8 @@ pub struct Page {
     pub chosen: Option<u64>,
     /// A job that would be cancelled if the answer is yes.
     pub asking: Option<u64>,
+    /// Jobs that were paused from here: while one is still stopping, the same key undoes it.
+    pub paused: BTreeSet<u64>,
     pub sort: Sort,
 }
 
@@ -70,8 +73,15 @@ pub enum Pressed {
 impl Page {
     /// With the first answer.
     pub fn new(sample: Sample) -> Self {
-        let mut page =
-            Self { sample, trouble: None, said: None, chosen: None, asking: None, sort: Sort::State };
+        let mut page = Self {
+            sample,
+            trouble: None,
+            said: None,
+            chosen: None,
+            asking: None,
+            paused: BTreeSet::new(),
+            sort: Sort::State,
+        };
         page.order();
         page
     }
@@ -145,10 +155,12 @@ impl Page {
             KeyCode::Char('c') => self.asking = self.position().and(self.chosen),
             KeyCode::Char('p') => {
                 let job = self.sample.jobs.get(self.position()?)?;
-                return Some(Pressed::Act(match job.state {
-                    State::Paused => Act::Resume(job.id),
-                    _ => Act::Pause(job.id),
-                }));
+                let is_pausing = self.paused.remove(&job.id) && job.state == State::Stopping;
+                if is_pausing || job.state == State::Paused {
+                    return Some(Pressed::Act(Act::Resume(job.id)));
+                }
+                self.paused.insert(job.id);
+                return Some(Pressed::Act(Act::Pause(job.id)));
             }
             _ => {}
         }

@@ -10,19 +10,19 @@ pub struct Sizes {
     /// Layers of a transformer, in place of a profile
     #[arg(long, value_name = "N", requires_all = ["hidden", "heads", "sequence"], help_heading = "Transformer")]
     layers: Option<u32>,
-    /// Its width
+    /// Hidden size
     #[arg(long, value_name = "N", requires = "layers", help_heading = "Transformer")]
     hidden: Option<u64>,
-    /// Its heads of attention
+    /// Attention heads
     #[arg(long, value_name = "N", requires = "layers", help_heading = "Transformer")]
     heads: Option<u32>,
-    /// Words of one sequence
+    /// Tokens of one sequence
     #[arg(long, value_name = "N", requires = "layers", help_heading = "Transformer")]
     sequence: Option<u64>,
-    /// Words that there are
+    /// Size of the vocabulary
     #[arg(long, value_name = "N", default_value_t = 32_000, help_heading = "Transformer")]
     vocabulary: u64,
-    /// Width inside a layer, as in 11008, or 4h for four times the width
+    /// Size of the feed-forward layer, such as 11008, or 4h for four times the hidden size
     #[arg(long, value_name = "N", default_value = "4h", help_heading = "Transformer")]
     ffn: String,
     /// bf16, fp16 or fp32

@@ -68,7 +68,7 @@ fn standard_input_and_scripts_are_files_too() {
     );
     folder.write("batch", "#!/bin/sh\n#SBATCH -G 2 --comment=x\nwork\n");
     let ran = folder.ask(&server, "submit batch --name other").done();
-    assert!(ran.err.contains("`--comment` is not followed"), "{ran:?}");
+    assert!(ran.err.contains("`--comment` is ignored"), "{ran:?}");
     assert!(server.asked()[1].contains("\"name\":\"other\""), "{:?}", server.asked());
     assert!(server.asked()[1].contains("\"inherit\":{"), "{:?}", server.asked());
     folder.write("alone.sh", "#!/bin/sh\n#SBATCH --export=NONE\nwork\n");
@@ -296,7 +296,8 @@ fn acts_are_tried_on_all_that_are_named() {
     let ran = folder.ask(&server, "cancel 1 2 3");
     assert_eq!((ran.code, ran.out.lines().count()), (2, 2), "{ran:?}");
     assert!(ran.err.contains("unknown job 2"), "{ran:?}");
-    assert_eq!(server.asked().len(), 1, "one request for all: {:?}", server.asked());
+    let posted = server.asked().iter().filter(|asked| asked.starts_with("POST")).count();
+    assert_eq!(posted, 1, "one request for all: {:?}", server.asked());
     assert_eq!(folder.ask(&server, "pause 1").done().out, "Job 1 (train) is paused.\n");
     assert_eq!(folder.ask(&server, "pause 1 --json").json()[0]["state"], "paused");
     folder.ask(&server, "resume 1").refused(2, &["job 1 is not paused; nothing to resume"]);

@@ -91,7 +91,7 @@ fn told_apart(work: &Work) -> (bool, bool) {
 }
 
 /// A task as its owner counts.
-fn index(work: &Work, stage: u16, task: u32) -> u32 {
+pub(super) fn index(work: &Work, stage: u16, task: u32) -> u32 {
     let indices = work.stages.get(usize::from(stage)).map_or(&[][..], |stage| &stage.indices);
     indices.get(task as usize).copied().unwrap_or(task)
 }

@@ -3,7 +3,7 @@
 //! Touches the disk, so it belongs on a thread that may wait. Holds a descriptor for those who may still write, and for
 //! one more; a bag of thousands of tasks costs no more than what runs of it.
 
-use super::choice::Choice;
+use super::choice::{Choice, index};
 use super::tail::{Piece, Place, Tail};
 use crate::site::{LOOKED_FOR, LogFile, Site};
 use consort_api::client::{Lines, Mark};
@@ -164,7 +164,8 @@ impl Files {
     fn told(&mut self, teller: &mut Teller, mut piece: Piece) -> Vec<u8> {
         if self.marks {
             let bytes = piece.bytes.len();
-            let mark = Mark { file: piece.file, at: piece.at, bytes, ..teller.mark.clone() };
+            let task = index(&self.work, teller.mark.stage, teller.mark.task);
+            let mark = Mark { task, file: piece.file, at: piece.at, bytes, ..teller.mark.clone() };
             let mut told = serde_json::to_vec(&mark).expect("plain data");
             told.push(b'\n');
             told.append(&mut piece.bytes);

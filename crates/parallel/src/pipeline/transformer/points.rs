@@ -35,7 +35,7 @@ pub fn all(request: &Request) -> Vec<Point> {
     let mut points = vec![];
     let divisors = |of: u32| (1..=of).filter(move |by| of.is_multiple_of(*by));
     for tensor in divisors(request.devices.min(request.per_host)) {
-        if tensor > request.most_tensor {
+        if tensor > request.most_tensor || (request.only_data_parallel && tensor > 1) {
             break;
         }
         if !request.shape.heads.is_multiple_of(tensor) || !request.devices.is_multiple_of(tensor) {
@@ -43,6 +43,9 @@ pub fn all(request: &Request) -> Vec<Point> {
         }
         let rest = request.devices / tensor;
         for pipeline in divisors(rest).take_while(|&it| it <= request.shape.layers) {
+            if request.only_data_parallel && pipeline > 1 {
+                break;
+            }
             let data = rest / pipeline;
             for micro_batch in [1, 2, 4, 8, 16, 32] {
                 let each = u64::from(data) * micro_batch;

@@ -52,6 +52,15 @@ pub enum Refusal {
         /// Sequences of one iteration.
         batch: u64,
     },
+    /// Replicas on all devices that cannot have so many microbatches each.
+    Replicas {
+        /// How many were asked for.
+        asked: u32,
+        /// Sequences of one iteration.
+        batch: u64,
+        /// Devices.
+        devices: u32,
+    },
     /// No way to divide the batch by the devices.
     NoFactors {
         /// Devices.
@@ -85,6 +94,11 @@ impl fmt::Display for Refusal {
             Refusal::NoFactors { devices, batch } => write!(
                 to,
                 "a batch of {batch} cannot be divided among {devices} devices; choose one that their number divides"
+            ),
+            Refusal::Replicas { asked, batch, devices } => write!(
+                to,
+                "a batch of {batch} cannot be divided into {asked} microbatches of whole sequences on each of {devices} \
+                 devices; ask for another number of microbatches or none"
             ),
             Refusal::Few { devices, batch } => write!(
                 to,

@@ -21,6 +21,7 @@ fn request(devices: u32) -> Request {
         memory_bytes: 80e9,
         microbatches: None,
         most_tensor: 8,
+        only_data_parallel: false,
         chunks: (1, 8),
     }
 }
@@ -99,6 +100,8 @@ fn what_cannot_be_planned_is_refused_in_a_sentence() {
     let mut narrow = Request { batch: 9, ..request(8) };
     (narrow.shape.layers, narrow.shape.heads) = (1, 1);
     assert!(said(&narrow).contains("a batch of 9 cannot be divided among 8 devices"));
+    let alone = Request { only_data_parallel: true, microbatches: Some(5), ..request(8) };
+    assert!(said(&alone).contains("into 5 microbatches of whole sequences on each of 8 devices"));
     narrow.microbatches = Some(5);
     assert!(said(&narrow).contains("no factorisation of the devices leaves 5 microbatches"));
 }

@@ -74,6 +74,15 @@ pub enum Refusal {
         /// How many microbatches were asked for.
         asked: u32,
     },
+    /// Replicas on all devices that cannot have so many microbatches each.
+    Replicas {
+        /// Samples of one iteration.
+        samples: u64,
+        /// How many microbatches were asked for; none in particular if absent.
+        asked: Option<u32>,
+        /// Devices.
+        devices: usize,
+    },
     /// Bytes for a parameter that are no number from 0.
     State,
     /// Fewer samples than devices.
@@ -169,6 +178,15 @@ impl fmt::Display for Refusal {
                 to,
                 "a batch of {samples} cannot be cut into {asked} microbatches of whole samples; ask for a number \
                  that divides it"
+            ),
+            Refusal::Replicas { samples, asked: Some(asked), devices } => write!(
+                to,
+                "a batch of {samples} cannot be divided into {asked} microbatches of whole samples on each of {devices} \
+                 devices; ask for another number of microbatches or none"
+            ),
+            Refusal::Replicas { samples, asked: None, devices } => write!(
+                to,
+                "a batch of {samples} cannot be divided among {devices} devices; choose one that their number divides"
             ),
             Refusal::State => write!(
                 to,

@@ -92,7 +92,7 @@ pub fn advice(best_s: f64, data_parallel_s: Option<f64>, is_data_parallel: bool,
         Some(_) if devices == 1 => "one device is best: the others would cost more than they do".into(),
         Some(other) if other <= best_s * SIMPLER => {
             let more = 100.0 * (other / best_s - 1.0).max(0.0);
-            format!("data parallel is within {more:.1} %: just use data parallel")
+            format!("data parallel is simpler and takes only {more:.1} % longer: `--data-parallel` plans it")
         }
         Some(other) => format!("{:.2} times as fast as data parallel", other / best_s),
         None => "data parallel alone does not fit into memory, or cannot divide the batch".into(),

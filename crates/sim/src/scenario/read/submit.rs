@@ -14,7 +14,7 @@ const LENGTH: Span = Span::seconds(3600);
 
 const CLAUSE: &str = "gang, bag, service, stage, tenant, queue, priority, best-effort, standard, guaranteed, \
                       share, memory, within, needs, runs, speed, scaling, apart, reports, estimate, no estimate, limit, \
-                      retries, backoff, restart, fails, after or deadline";
+                      retries, backoff, restart, fails, on failure continue, after or deadline";
 
 impl Reader<'_> {
     /// `submit NAME: CLAUSE, CLAUSE, ...`
@@ -72,7 +72,7 @@ impl Reader<'_> {
         if let Some((form, roles)) = self.form(words)? {
             let length = if matches!(form, Form::Service { .. }) { Truth::FOREVER } else { LENGTH };
             let name = stage_name.unwrap_or_else(|| "main".into());
-            spec.stages.push(StageSpec { name, form, roles, after: vec![] });
+            spec.stages.push(StageSpec::new(name, form, roles));
             draft.truth.lengths.push(length);
             return Ok(());
         }
@@ -121,6 +121,16 @@ impl Reader<'_> {
                 spec.restart_cost = words.read("a time", value::span)?;
             }
             "fails" => draft.truth.failures = times(words)?,
+            "on" => {
+                words.need(&["failure"])?;
+                words.need(&["continue"])?;
+                match spec.stages.last_mut() {
+                    Some(stage) if matches!(stage.form, Form::Bag { .. }) => {
+                        stage.on_failure = OnFailure::Continue;
+                    }
+                    _ => return Err(words.fail("what goes on before `on failure continue`: a bag")),
+                }
+            }
             "after" => self.after(words, draft)?,
             "deadline" => spec.deadline = Some(words.read("a time", value::instant)?),
             _ => return Err(words.before(CLAUSE)),

@@ -324,3 +324,17 @@ fn the_example_with_images_in_the_reference_can_be_read() {
     let image = |kind: &str| job.work.on(0, kind).image.clone().unwrap();
     assert!(image("h200").contains("nvidia") && image("mi300x").contains("rocm"));
 }
+
+#[test]
+fn tasks_of_an_array_do_not_stop_each_other_unless_the_file_says_so() {
+    let stage = |text: &str| {
+        let job = read("j.yaml", text, &AROUND);
+        job.map(|job| job.spec.stages[0].clone()).map_err(|error| error.to_string())
+    };
+    let array = stage("{run: x, array: '10,20'}").unwrap();
+    assert_eq!((array.on_failure, array.index(1)), (OnFailure::Continue, 20));
+    assert_eq!(stage("{run: x, tasks: 2, on_failure: stop}").unwrap().on_failure, OnFailure::Stop);
+    assert_eq!(stage("{run: x}").unwrap().on_failure, OnFailure::Stop);
+    assert!(stage("{run: x, on_failure: stop}").unwrap_err().contains("needs `array` or `tasks`"));
+    assert!(stage("{run: x, tasks: 2, on_failure: go}").unwrap_err().contains("continue or stop"));
+}

@@ -2,7 +2,7 @@
 
 use super::JobFile;
 use super::indices;
-use crate::job::{Condition, Count, Dependency, Form, OnOom, Role, Shape, StageSpec};
+use crate::job::{Condition, Count, Dependency, Form, OnFailure, OnOom, Role, Shape, StageSpec};
 use crate::time::{Span, Time, calendar};
 use crate::work::{Command, StageWork, Variant};
 use serde_json::{Map, Value, json};
@@ -81,6 +81,10 @@ fn stage(stage: &StageSpec, work: &StageWork, all: &[StageSpec]) -> Value {
         }
         Form::Bag { tasks } => written["tasks"] = tasks.into(),
         Form::Service { replicas } => written["replicas"] = replicas.into(),
+    }
+    if let Form::Bag { .. } = stage.form {
+        let word = if stage.on_failure == OnFailure::Stop { "stop" } else { "continue" };
+        written["on_failure"] = word.into();
     }
     written
 }

@@ -208,12 +208,12 @@ impl Options {
             "parsable" => self.parsable = true,
             "requeue" => {}
             "error" => {
-                self.note("`--error` is not followed: standard error goes where standard output goes");
+                self.note("`--error` is ignored: standard error goes where standard output goes");
             }
             "no-requeue" => {
-                self.note("`--no-requeue` is not followed: work whose node is lost is started again");
+                self.note("`--no-requeue` is ignored: work whose node is lost is started again");
             }
-            other => self.note(&format!("`--{other}` is not followed: it changes nothing about the work")),
+            other => self.note(&format!("`--{other}` is ignored: it changes nothing about the work")),
         }
         Ok(())
     }
@@ -248,7 +248,7 @@ impl Options {
         if let Some(most) = most {
             value::count(most, 1, limits::TASKS).map_err(|_| "indices like 0-9,12 or 0-9%4".to_string())?;
             self.note(&format!(
-                "`%{most}` in `--array` is not kept: how many tasks run at once is for the scheduler and quotas to say"
+                "`%{most}` in `--array` is ignored: the scheduler and quotas decide how many tasks run at once"
             ));
         }
         self.array = Some(indices::parse(list)?);

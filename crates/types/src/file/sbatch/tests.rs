@@ -154,7 +154,7 @@ fn what_is_not_kept_is_said_in_a_note() {
     assert!(job.notes[0].starts_with("`--mem=0` is not followed"), "{:?}", job.notes);
     let job = parse("-a 0-9%2").job;
     assert_eq!(job.spec.stages[0].form, Form::Bag { tasks: 10 });
-    assert!(job.notes[0].starts_with("`%2` in `--array` is not kept"), "{:?}", job.notes);
+    assert!(job.notes[0].starts_with("`%2` in `--array` is ignored"), "{:?}", job.notes);
     let job = read("x.sh", "#!/bin/sh\nsrun python train.py\n", &AROUND).unwrap().job;
     assert!(job.notes[0].starts_with("srun is not available"), "{:?}", job.notes);
 }

@@ -141,6 +141,9 @@ fn keys_choose_and_ask_before_they_cancel() {
     assert_eq!(press(&mut page, KeyCode::Char('p')), Some(Pressed::Act(Act::Resume(3))));
     press(&mut page, KeyCode::Home);
     assert_eq!(press(&mut page, KeyCode::Char('p')), Some(Pressed::Act(Act::Pause(2))));
+    let stopping = page.sample.jobs.iter_mut().find(|job| job.id == 2).expect("it is shown");
+    stopping.state = State::Stopping;
+    assert_eq!(press(&mut page, KeyCode::Char('p')), Some(Pressed::Act(Act::Resume(2))), "undone in time");
     press(&mut page, KeyCode::Char('s'));
     assert_eq!(page.sample.jobs[0].id, 3, "the newest first");
     assert_eq!(page.chosen, Some(2), "the choice stays with the job");
