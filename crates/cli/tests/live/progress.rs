@@ -30,6 +30,7 @@ fn what_a_job_writes_is_shown_and_survives_a_crash() {
     assert!(progress["left_s"].as_f64().is_some_and(|left| left > 60.0 && left <= 150.0), "{progress}");
     let shown = house.said(&["show", "1"]);
     assert!(shown.contains("250 of 1,000 steps") && shown.contains("left; reported"), "{shown}");
+    assert!(house.said(&["jobs"]).contains("runs on 1 device, 25 % done"));
     let hash = |house: &House| house.client().expect("it is up").status().expect("it answers").state_hash;
     let before = hash(&house);
     house.kill();

@@ -240,7 +240,9 @@ impl<'a> Summary<'a> {
                     (1, 0) => {
                         let said = engine(&self.runs).filter(|said| !is_plain(said));
                         let said = said.map_or(String::new(), |said| format!(": {said}"));
-                        format!("runs on {devices} device{plural}{said}")
+                        let done = self.runs.and_then(|ask| ask.progress()?.thousandths());
+                        let done = done.map_or(String::new(), |done| format!(", {} % done", done / 10));
+                        format!("runs on {devices} device{plural}{done}{said}")
                     }
                     (running, left) => {
                         let verb = if running == 1 { "task runs" } else { "tasks run" };
