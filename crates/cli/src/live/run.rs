@@ -47,7 +47,7 @@ pub struct Args {
 /// What this thread waits for.
 enum News {
     /// The job has ended, or can no longer be followed.
-    Over(Result<Job, Failure>),
+    Over(Box<Result<Job, Failure>>),
     /// A signal.
     Signal(i32),
     /// What the person at the terminal typed.
@@ -74,7 +74,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             }
             Ok(job)
         });
-        let _ = teller.send(News::Over(over));
+        let _ = teller.send(News::Over(Box::new(over)));
     });
     stay(&client, id, &sender, &news)
 }
@@ -104,12 +104,14 @@ fn stay(client: &Client, id: u64, sender: &Sender<News>, news: &Receiver<News>) 
             continue;
         };
         match news {
-            News::Over(Ok(job)) => return over(&job),
-            News::Over(Err(Failure::ReaderLeft)) => {
-                note(&format!("consort: output closed; job {id} keeps running"));
-                return Err(Failure::ReaderLeft);
-            }
-            News::Over(Err(failure)) => return Err(failure),
+            News::Over(ended) => match *ended {
+                Ok(job) => return over(&job),
+                Err(Failure::ReaderLeft) => {
+                    note(&format!("consort: output closed; job {id} keeps running"));
+                    return Err(Failure::ReaderLeft);
+                }
+                Err(failure) => return Err(failure),
+            },
             News::Signal(_) if cancelled => {
                 note(&format!(
                     "consort: job {id} is being cancelled; `consort show {id}` shows when it has ended"

@@ -155,7 +155,7 @@ fn no_job(file: &str, path: &Path, text: &str) -> Option<Failure> {
     is_program.then(|| {
         Failure::request(
             format_args!("{file} is not a job file or shell script"),
-            &format!("use `consort submit -- {with}`"),
+            format_args!("use `consort submit -- {with}`"),
         )
     })
 }
