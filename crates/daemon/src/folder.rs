@@ -7,6 +7,7 @@
 use crate::fault::Fault;
 use consort_agent::owned::{self, Refused};
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::MetadataExt;
@@ -16,6 +17,8 @@ use std::path::{Path, PathBuf};
 pub struct Folder {
     path: PathBuf,
     lock: File,
+    /// Locked as well: the file can be removed under a daemon, and another one would take the new file's lock.
+    _directory: File,
 }
 
 impl Folder {
@@ -25,9 +28,12 @@ impl Folder {
         require_contents(&path)?;
         let file = path.join("lock");
         let mut lock = owned::open(&file, OpenOptions::new().read(true).write(true).create(true))?;
-        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+        let directory = File::open(&path).map_err(|error| Fault::at(&path, &error))?;
+        // File systems that cannot lock a directory (NFS) say so with another error.
+        let is_taken = flock(&directory, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK);
+        if is_taken || flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
             let mut who = String::new();
-            let _ = lock.read_to_string(&mut who);
+            let _ = (&mut lock).take(4096).read_to_string(&mut who);
             let who = who.trim();
             let who = if who.is_empty() { "another consort".to_string() } else { format!("consort {who}") };
             return Err(Fault::new(
@@ -35,7 +41,7 @@ impl Folder {
                 "use that one, stop it first, or give another --data-dir",
             ));
         }
-        Ok(Self { path, lock })
+        Ok(Self { path, lock, _directory: directory })
     }
 
     /// Says who has it, for the next one that asks.

@@ -12,6 +12,8 @@
 //! | `tables` | the SQLite file: what is in it, and how it is asked |
 //! | `acknowledged` | how far clients were told yes, kept beside the journal |
 //! | `extent` | whether the file was cut short |
+//! | `identity` | whether files belong together |
+//! | `files` | whether the open files still lie at their paths |
 //! | `recover` | what is there, and whether anything acknowledged is missing |
 //! | `salvage` | damaged files are kept, and what can be read of them is carried over |
 //! | `uncertain` | jobs that are paused because events behind some position are gone |
@@ -23,7 +25,9 @@ mod acknowledged;
 pub mod backup;
 pub mod bytes;
 mod extent;
+mod files;
 pub mod history;
+mod identity;
 mod recover;
 mod salvage;
 pub mod snapshot;
@@ -32,9 +36,12 @@ mod uncertain;
 
 use crate::fault::Fault;
 use acknowledged::Acknowledged;
-use consort_sched::{Ended, Policy, Scheduler};
+use consort_sched::{Ended, Policy, Saved, Scheduler};
 use consort_types::{Capabilities, Event, JobId, JobSpec, Work};
+use files::Files;
+pub use identity::Identity;
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 pub use tables::Shelf;
@@ -74,6 +81,8 @@ pub struct Journal {
     /// The position of the last event on disk.
     last: u64,
     acknowledged: Acknowledged,
+    identity: Identity,
+    files: Files,
 }
 
 /// What was found when a journal was opened.
@@ -84,8 +93,10 @@ pub struct Recovered {
     pub replayed: u64,
     /// What somebody should know.
     pub notes: Vec<String>,
-    /// Whether there is a snapshot that this version of the program wrote.
+    /// Whether there is a snapshot of this journal that this version of the program wrote.
     pub has_snapshot: bool,
+    /// Which journal it is.
+    pub identity: Identity,
 }
 
 impl Recovered {
@@ -94,7 +105,7 @@ impl Recovered {
     /// running work matters more, and says so.
     pub fn renew_snapshot(&mut self, folder: &Path) {
         if !self.has_snapshot
-            && let Err(fault) = snapshot::write(folder, &self.scheduler.save())
+            && let Err(fault) = snapshot::write(folder, &self.scheduler.save(), self.identity)
         {
             self.notes.push(format!(
                 "no snapshot was written, so older versions do not refuse this directory: {fault}"
@@ -121,6 +132,7 @@ impl Journal {
         accept_loss: bool,
     ) -> Result<(Journal, Recovered), Fault> {
         let path = folder.join(FILE);
+        backup::require_finished(folder)?;
         salvage::finish(&path)?;
         let mut reading = recover::read(&path, &policy, capabilities)?;
         let loss = reading.loss(acknowledged::read(folder)?, &path);
@@ -150,18 +162,33 @@ impl Journal {
     ) -> Result<(Journal, Recovered), Fault> {
         let path = folder.join(FILE);
         let kept = reading.kept();
-        let recover::Reading { connection, mut scheduler, replayed, mut notes, torn, has_snapshot, .. } =
-            reading;
-        // A journal never exists without the mark: a crash before the first commit must not look like a loss.
-        let begun = match loss {
-            None => Some(Acknowledged::begin(folder, kept)?),
-            Some(_) => None,
+        let recover::Reading {
+            connection,
+            mut scheduler,
+            replayed,
+            mut notes,
+            torn,
+            has_snapshot,
+            identity,
+            ..
+        } = reading;
+        // After a loss it is another journal, to which no file of the old one belongs.
+        let identity = identity.filter(|_| loss.is_none()).map_or_else(Identity::draw, Ok)?;
+        let begin = |position| Acknowledged::begin(folder, position, identity);
+        // A new journal never exists without the mark: a crash before the first commit must not look like a loss.
+        let mut begun = match (loss, &connection) {
+            (None, None) => Some(begin(kept)?),
+            _ => None,
         };
         let prepared = match connection {
             Some(connection) => tables::prepare(&connection).map(|()| connection),
             None => tables::open(&path),
         };
         let mut connection = prepared.map_err(|error| error.into_fault(&path))?;
+        tables::identify(&connection, identity)?;
+        if loss.is_none() && begun.is_none() {
+            begun = Some(begin(kept)?);
+        }
         if let Some(torn) = torn {
             let event = kept + 1;
             let dropped = tables::drop_after(&mut connection, kept, folder);
@@ -177,9 +204,10 @@ impl Journal {
         }
         let last = scheduler.view().seen();
         // After the pauses are on disk: a crash before this point is refused once more, and nothing runs.
-        let acknowledged = begun.map_or_else(|| Acknowledged::begin(folder, last), Ok)?;
-        let journal = Journal { connection, folder: folder.into(), last, acknowledged };
-        Ok((journal, Recovered { scheduler, replayed, notes, has_snapshot }))
+        let acknowledged = begun.map_or_else(|| begin(last), Ok)?;
+        let files = Files::of(&path);
+        let journal = Journal { connection, folder: folder.into(), last, acknowledged, identity, files };
+        Ok((journal, Recovered { scheduler, replayed, notes, has_snapshot, identity }))
     }
 
     /// The position of the last event on disk.
@@ -209,8 +237,28 @@ impl Journal {
         }
     }
 
+    /// Whether what is written still reaches the files that the next start reads. Where it does not, nothing may be
+    /// acknowledged any more.
+    pub fn require_files(&mut self) -> Result<(), Fault> {
+        self.files.check().inspect_err(|_| {
+            // What lies at the paths now is not ours to tidy up when the connection is closed.
+            let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+        })
+    }
+
+    /// Writes a snapshot of this journal beside it.
+    pub fn write_snapshot(&self, saved: &Saved) -> Result<u64, Fault> {
+        snapshot::write(&self.folder, saved, self.identity)
+    }
+
+    /// Which journal it is.
+    pub fn identity(&self) -> Identity {
+        self.identity
+    }
+
     /// Notes how far clients are about to be told yes. Nobody may be told before this has succeeded.
     pub fn acknowledge(&mut self) -> Result<(), NotCommitted> {
+        self.require_files().map_err(NotCommitted::Broken)?;
         self.acknowledged.set(self.last).map_err(|error| match error.kind() {
             std::io::ErrorKind::StorageFull => NotCommitted::Full,
             _ => NotCommitted::Broken(Fault::at(&self.folder.join(acknowledged::FILE), &error)),

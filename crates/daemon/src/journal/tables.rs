@@ -4,6 +4,7 @@
 //! loop. Events, what jobs run and jobs that ended carry a checksum each, because a disk may lie about what it kept.
 
 use super::bytes::{self, Unreadable as Bytes};
+use super::identity::Identity;
 use super::{Batch, NotCommitted, extent, history};
 use crate::crash;
 use crate::fault::Fault;
@@ -34,6 +35,7 @@ const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS lost(
         job INTEGER NOT NULL, allocation TEXT NOT NULL, position INTEGER NOT NULL, bytes INTEGER NOT NULL,
         since INTEGER NOT NULL, PRIMARY KEY(job, allocation)) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS identity(id BLOB NOT NULL);
 ";
 
 /// From version 1 to 2. What was written without a checksum stays without one.
@@ -164,10 +166,40 @@ pub(super) fn take_in_log(connection: &Connection) -> Result<(), rusqlite::Error
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
 }
 
+/// Whether a table was made.
+fn is_there(connection: &Connection, table: &str) -> Result<bool, rusqlite::Error> {
+    let there = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?1";
+    Ok(connection.query_row(there, [table], |row| row.get::<_, i64>(0))? > 0)
+}
+
+/// Which journal this is; nothing where an older version wrote it.
+pub(super) fn identity(connection: &Connection) -> Result<Option<Identity>, rusqlite::Error> {
+    if !is_there(connection, "identity")? {
+        return Ok(None);
+    }
+    let found =
+        connection.query_row("SELECT id FROM identity", [], |row| row.get::<_, Vec<u8>>(0)).optional()?;
+    Ok(found.and_then(|bytes| Identity::of(&bytes)))
+}
+
+/// Writes down which journal this is, from now on.
+pub(super) fn identify(connection: &Connection, identity: Identity) -> Result<(), rusqlite::Error> {
+    let transaction = connection.unchecked_transaction()?;
+    transaction.execute("DELETE FROM identity", [])?;
+    transaction.execute("INSERT INTO identity VALUES (?1)", [identity.bytes()])?;
+    transaction.commit()
+}
+
+/// When an event happened, if it can be read.
+pub(super) fn time_of(connection: &Connection, position: u64) -> Result<Option<Time>, rusqlite::Error> {
+    let mut statement = connection.prepare("SELECT body FROM event WHERE position = ?1")?;
+    let body = statement.query_row([position as i64], |row| row.get::<_, Vec<u8>>(0)).optional()?;
+    Ok(body.and_then(|body| bytes::read(&body).ok()).map(|event| event.at))
+}
+
 /// The position of the last row; 0 where the tables were never made.
 pub(super) fn last_position(connection: &Connection) -> Result<u64, rusqlite::Error> {
-    let there = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'event'";
-    if connection.query_row(there, [], |row| row.get::<_, i64>(0))? == 0 {
+    if !is_there(connection, "event")? {
         return Ok(0);
     }
     let last: Option<i64> = connection.query_row("SELECT max(position) FROM event", [], |row| row.get(0))?;
@@ -177,10 +209,12 @@ pub(super) fn last_position(connection: &Connection) -> Result<u64, rusqlite::Er
 /// Why the events end before the table does.
 pub(super) type Torn = String;
 
-/// Every event behind a position, in order, until one is missing or damaged; then says how.
+/// Every event behind a position, in order, until one is missing, damaged or earlier than the one before it; then says how.
+/// The first must not be earlier than `since`.
 pub(super) fn each_event(
     connection: &Connection,
     behind: u64,
+    mut since: Time,
     mut each: impl FnMut(u64, Event),
 ) -> Result<Option<Torn>, Fault> {
     if last_position(connection)? == behind {
@@ -209,7 +243,11 @@ pub(super) fn each_event(
             return Ok(Some("has a wrong checksum".into()));
         }
         match bytes::read(body) {
-            Ok(event) => each(position, event),
+            Ok(event) if event.at < since => return Ok(Some("is earlier than the event before it".into())),
+            Ok(event) => {
+                since = event.at;
+                each(position, event);
+            }
             Err(newer @ Bytes::Newer(_)) => {
                 let what = format!("event {position} of the journal {newer}");
                 return Err(Fault::new(what, "use the version of consort that wrote it"));
@@ -264,6 +302,10 @@ pub(super) fn forget_endings(
 fn not_committed(error: rusqlite::Error) -> NotCommitted {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => NotCommitted::Full,
+        Some(ErrorCode::ConstraintViolation) => NotCommitted::Broken(Fault::new(
+            format!("another consort writes to the same journal ({error}); this one stops"),
+            "find the processes that use this data directory, end all but one, and check the journal with `consort replay`",
+        )),
         // A disk that is full for the log beside the file is told as a failed write.
         Some(ErrorCode::SystemIoFailure) if error.to_string().contains("full") => NotCommitted::Full,
         _ => NotCommitted::Broken(error.into()),
@@ -412,7 +454,7 @@ impl Shelf {
 
     /// Every event behind a position, in order.
     pub fn each_event(&self, behind: u64, each: impl FnMut(u64, Event)) -> Result<Option<String>, Fault> {
-        each_event(&self.hold(), behind, each)
+        each_event(&self.hold(), behind, Time(i64::MIN), each)
     }
 
     /// At most so many events behind a position, with the job that a submission became.
