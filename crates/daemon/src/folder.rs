@@ -86,6 +86,29 @@ fn require_contents(folder: &Path) -> Result<(), Fault> {
     Ok(())
 }
 
+/// The most bytes of a file that a daemon keeps beside its journal, or that a user writes for it.
+const SMALL: u64 = 16 << 20;
+
+/// A file in a data directory, if it is there: a regular file of ours, and not a huge one.
+pub fn read(path: &Path) -> Result<Option<Vec<u8>>, Fault> {
+    match owned::read(path, SMALL) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(Refused::Io { error, .. }) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(refused) => Err(refused.into()),
+    }
+}
+
+/// A file that the user named, wherever it is.
+pub fn read_named(path: &Path) -> Result<String, Fault> {
+    text(path, owned::read_named(path, SMALL)?)
+}
+
+/// The same bytes as text.
+pub fn text(path: &Path, bytes: Vec<u8>) -> Result<String, Fault> {
+    String::from_utf8(bytes)
+        .map_err(|_| Fault::request(format!("{} is not UTF-8", path.display()), "fix that file"))
+}
+
 /// A file that only its owner can read, put in place whole.
 pub fn write_private(path: &Path, text: &str) -> Result<(), Fault> {
     if let Some(parent) = path.parent() {
@@ -108,7 +131,7 @@ pub fn token(path: &Path) -> Result<String, Fault> {
     match owned::open(path, OpenOptions::new().read(true)) {
         Ok(mut file) => {
             let was_open = owned::close_to_others(&file).map_err(|error| Fault::at(path, &error))?;
-            let is_read = file.read_to_string(&mut text).is_ok();
+            let is_read = (&mut file).take(4096).read_to_string(&mut text).is_ok();
             let text = text.trim();
             if !was_open && is_read && text.len() >= 32 {
                 return Ok(text.to_string());

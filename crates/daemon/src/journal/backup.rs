@@ -122,7 +122,9 @@ fn write(
     copy.execute_batch(TABLES)?;
     copy.execute("INSERT INTO backup VALUES (?1)", [position as i64])?;
     for name in BESIDE {
-        if let Ok(text) = fs::read_to_string(folder.join(name)) {
+        let path = folder.join(name);
+        if let Some(bytes) = crate::folder::read(&path)? {
+            let text = crate::folder::text(&path, bytes)?;
             copy.execute("INSERT INTO backup_file VALUES (?1, ?2)", params![name, text])?;
         }
     }
@@ -174,7 +176,7 @@ pub(super) fn require_finished(folder: &Path) -> Result<(), Fault> {
 
 fn fill(file: &Path, inside: &Path, seen: &mut Seen<'_>) -> Result<Restored, Fault> {
     let path = inside.join(FILE);
-    let mut from = fs::File::open(file).map_err(|error| Fault::at(file, &error))?;
+    let mut from = owned::open_named(file)?;
     let mut to = owned::open(&path, OpenOptions::new().write(true).create_new(true))?;
     std::io::copy(&mut from, &mut to).map_err(|error| Fault::at(&path, &error))?;
     drop(to);
