@@ -15,6 +15,7 @@
 //! | `identity` | whether files belong together |
 //! | `files` | whether the open files still lie at their paths |
 //! | `recover` | what is there, and whether anything acknowledged is missing |
+//! | `lost` | which settings are gone with events that are |
 //! | `salvage` | damaged files are kept, and what can be read of them is carried over |
 //! | `uncertain` | jobs that are paused because events behind some position are gone |
 //! | [`snapshot`] | the state at one position, so that starting need not replay everything |
@@ -28,6 +29,7 @@ mod extent;
 mod files;
 pub mod history;
 mod identity;
+mod lost;
 mod recover;
 mod salvage;
 pub mod snapshot;
@@ -137,14 +139,18 @@ impl Journal {
         let mut reading = recover::read(&path, &policy, capabilities)?;
         let loss = reading.loss(acknowledged::read(folder)?, &path);
         let mut notes = vec![];
-        if let Some(lost) = &loss {
+        if let Some(why) = &loss {
             if !accept_loss {
-                return Err(Fault::new(lost, REMEDY));
+                return Err(Fault::new(why, REMEDY));
             }
+            let kept = reading.kept();
+            let settings =
+                lost::settings(&reading.scheduler, reading.connection.as_ref(), reading.ahead.as_deref());
             let is_whole = reading.connection.is_some() && reading.torn.is_none();
             drop(reading);
             let (told, aside) = salvage::set_aside(&path, is_whole)?;
-            notes.push(format!("{lost}; {told}; jobs among what was lost may have to be submitted again"));
+            notes.push(format!("{why}; {told}; jobs among what was lost may have to be submitted again"));
+            notes.push(lost::note(kept, &settings));
             reading = recover::read(&path, &policy, capabilities)?;
             salvage::set_logs_aside(&path, &aside, reading.scheduler.view().next_job())?;
         }

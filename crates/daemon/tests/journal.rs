@@ -228,6 +228,33 @@ fn events_out_of_order_are_damage() {
 }
 
 #[test]
+fn settings_that_are_lost_are_named() {
+    let set = |house: &mut House| {
+        let quotas = vec![];
+        house.say(vec![Input::SetTenant(TenantSpec { name: "red".into(), quotas }), Input::Drain(NodeId(0))]);
+    };
+    // Behind an event that cannot be read.
+    let mut house = House::with(2);
+    set(&mut house);
+    let house = house.damaged(|folder| {
+        let file = Connection::open(folder.join("journal.db")).expect("it opens");
+        file.execute("UPDATE event SET body = x'7b7d' WHERE position = 6", []).expect("it is there");
+    });
+    let says = "set after event 5 are lost, among them: drain of node n, tenant red; check";
+    assert!(house.notes[1].contains(says), "{:?}", house.notes);
+    // In a snapshot that is ahead.
+    let mut house = House::with(2);
+    set(&mut house);
+    house.journal.write_snapshot(&house.scheduler.save()).expect("there is room");
+    let house = house.damaged(|folder| {
+        let file = Connection::open(folder.join("journal.db")).expect("it opens");
+        file.execute("DELETE FROM event WHERE position > 6", []).expect("they are there");
+    });
+    let says = "set after event 6 are lost, among them: drain of node n, tenant red; check";
+    assert!(house.notes[1].contains(says), "{:?}", house.notes);
+}
+
+#[test]
 fn a_journal_without_an_identity_gets_one() {
     let house = House::with(3).again(|folder| {
         let file = Connection::open(folder.join("journal.db")).expect("it opens");
@@ -348,7 +375,8 @@ fn a_torn_log_is_refused_and_left_as_it_is() {
     assert!(0 < jobs && jobs < 50, "{jobs}");
     assert!(house.scheduler.view().jobs().all(|job| job.is_paused()));
     assert!(house.scheduler.plan(Time::ZERO).moves.is_empty());
-    assert!(house.notes[1].contains("`consort resume JOB`"), "{:?}", house.notes);
+    assert!(house.notes[1].contains("tenants, quotas, queues and drained nodes"), "{:?}", house.notes);
+    assert!(house.notes[2].contains("`consort resume JOB`"), "{:?}", house.notes);
     let found = house.journal.last();
     let mut house = house.again(|_| {});
     assert!(matches!(&house.notes[..], [note] if note.contains("are paused, because")), "{:?}", house.notes);

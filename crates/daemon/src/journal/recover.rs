@@ -36,6 +36,8 @@ pub(super) struct Reading {
     pub has_snapshot: bool,
     /// Which journal this is, where the database says so.
     pub identity: Option<Identity>,
+    /// The state of the snapshot, where it knows more than the journal: only for telling what is lost.
+    pub ahead: Option<Box<Scheduler>>,
     /// Why the snapshot cannot be one of this journal.
     foreign: Option<String>,
 }
@@ -57,6 +59,7 @@ pub(super) fn read(
         saved: 0,
         has_snapshot: false,
         identity: None,
+        ahead: None,
         foreign: None,
     };
     let folder = path.parent().unwrap_or(path);
@@ -85,6 +88,10 @@ pub(super) fn read(
         }
         Err(tables::Unreadable::Damaged(why)) => reading.damage = Some(why),
         Err(other) => return Err(other.into_fault(path)),
+    }
+    if let Some(ahead) = saved.as_ref().filter(|saved| saved.seen() > reading.last) {
+        let ahead = Scheduler::restore(policy.clone(), capabilities, (**ahead).clone());
+        reading.ahead = Some(Box::new(ahead));
     }
     // One without an identity was written before there was any, and is renewed.
     if let (Some(saved), Some(_), Some(connection)) = (saved, whose, &reading.connection) {

@@ -7,7 +7,7 @@ use super::bytes::{self, Unreadable as Bytes};
 use super::identity::Identity;
 use super::{Batch, NotCommitted, extent, history};
 use crate::crash;
-use crate::fault::Fault;
+use crate::fault::{FREE_SPACE, Fault, sqlite_remedy};
 use consort_agent::owned;
 use consort_sched::Scheduler;
 use consort_types::{Digest, Event, Fact, Input, JobId, JobSpec, Time, Work};
@@ -72,12 +72,24 @@ impl Unreadable {
                 "use the version of consort that wrote it, or another data directory",
             ),
             Unreadable::Fault(fault) => fault,
-            Unreadable::Other(error) => Fault::new(
-                format!("{} cannot be opened: {error}", path.display()),
-                "give this user access to it, or choose another data directory",
+            // A disk without room for the log's index is told as a file that cannot be opened.
+            Unreadable::Other(error) if is_full(path) => Fault::new(
+                format!("{} cannot be opened, because its disk is full: {error}", path.display()),
+                FREE_SPACE,
             ),
+            Unreadable::Other(error) => {
+                let what = format!("{} cannot be opened: {error}", path.display());
+                Fault::new(what, sqlite_remedy(&error))
+            }
         }
     }
+}
+
+/// Whether the disk has not even room for what SQLite needs to open a file.
+fn is_full(path: &Path) -> bool {
+    const NEEDED: u64 = 128 << 10;
+    let folder = path.parent().unwrap_or(path);
+    rustix::fs::statvfs(folder).is_ok_and(|disk| disk.f_bavail * disk.f_frsize < NEEDED)
 }
 
 impl From<Fault> for Unreadable {
@@ -256,6 +268,20 @@ pub(super) fn each_event(
         }
         expected += 1;
     }
+}
+
+/// The bytes of every event behind a position that can be read, whatever they are.
+pub(super) fn each_body(
+    connection: &Connection,
+    behind: u64,
+    mut each: impl FnMut(&[u8]),
+) -> Result<(), rusqlite::Error> {
+    let mut statement = connection.prepare("SELECT body FROM event WHERE position > ?1 ORDER BY position")?;
+    let mut rows = statement.query([behind as i64])?;
+    while let Some(row) = rows.next()? {
+        each(row.get_ref(0)?.as_blob().unwrap_or_default());
+    }
+    Ok(())
 }
 
 /// Moves the events behind a position out of the way, into a file that people can read. Returns how many.
