@@ -29,6 +29,13 @@ pub fn output_refusal(spec: &JobSpec, work: &Work) -> Option<String> {
     let is_plain = |name: &Path| name.components().all(|part| matches!(part, Component::Normal(_)));
     let is_inside = path.strip_prefix(&folder).is_ok_and(|name| name != Path::new("") && is_plain(name));
     let pattern = work.output.path.as_deref().unwrap_or_default();
+    if path.components().any(|part| part == Component::ParentDir) {
+        return Some(format!(
+            "`output` {pattern} contains `..`: the daemon runs as root and writes output only inside the working directory \
+             {}; name the file without `..`, or leave `output` out and read it with `consort logs`",
+            folder.display()
+        ));
+    }
     match (folder == Path::new("/"), is_inside) {
         (false, true) => None,
         (true, _) => Some(format!(
@@ -104,6 +111,8 @@ mod tests {
             assert!(why.is_none_or(|why| why.contains(outside) && why.contains("/data")), "{outside}");
         }
         assert_eq!(refused("/", Some("etc/x"), "train").is_some(), is_root);
+        let why = refused("/data", Some("a/../b"), "train");
+        assert!(why.is_none_or(|why| why.contains("contains `..`") && !why.contains("leads out")));
     }
 
     #[test]
