@@ -314,6 +314,15 @@ fn work_without_a_journal_is_not_a_new_directory() {
 }
 
 #[test]
+fn a_backup_of_no_directory_says_so() {
+    let folder = TempDir::new().expect("a folder");
+    let (absent, copy) = (folder.path().join("absent"), folder.path().join("copy"));
+    let fault = journal::backup::backup(&absent, &copy, &mut |_, _| {}).expect_err("there is none");
+    assert!(fault.is_request && fault.what.contains("absent: no such data directory"), "{fault}");
+    assert!(!absent.exists() && !copy.exists());
+}
+
+#[test]
 fn an_interrupted_restore_is_not_a_new_directory() {
     let folder = TempDir::new().expect("a folder");
     fs::create_dir(folder.path().join("restoring")).expect("a folder");

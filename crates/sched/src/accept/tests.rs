@@ -117,6 +117,7 @@ fn names_are_printable_and_not_too_long() {
     no(&s, named(String::new()), Rule::OutOfRange, &format!("{what} has 0 characters"), "use 1 to 256");
     no(&s, named("x".repeat(257)), Rule::OutOfRange, &format!("{what} has 257 characters"), "use 1 to 256");
     yes(&s, named("x".repeat(256)));
+    yes(&s, named("訓".repeat(256)));
     let hidden = changed(|spec| spec.name = "a\u{200b}".into());
     let subject = "the name of the job \"a\\u{200b}\" contains control or invisible characters";
     no(&s, hidden, Rule::Malformed, subject, "use printable characters");
