@@ -12,7 +12,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::geteuid;
 use std::fmt;
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -141,6 +141,36 @@ pub fn open(path: &Path, options: &mut OpenOptions) -> Result<File, Refused> {
     };
     judge_file(path, &file.metadata().map_err(Refused::io(path))?)?;
     Ok(file)
+}
+
+/// Reads a file that [`open`] accepts, and is not longer than this. Never waits for another process, as reading a pipe would.
+pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, Refused> {
+    read_from(path, open(path, OpenOptions::new().read(true))?, most)
+}
+
+/// The same of a file that the user named: it may belong to others and be a link, and must be a regular file.
+pub fn read_named(path: &Path, most: u64) -> Result<Vec<u8>, Refused> {
+    read_from(path, open_named(path)?, most)
+}
+
+/// Opens a regular file for reading, whoever owns it.
+pub fn open_named(path: &Path) -> Result<File, Refused> {
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let opened = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path);
+    let file = opened.map_err(Refused::io(path))?;
+    match file.metadata().map_err(Refused::io(path))?.is_file() {
+        true => Ok(file),
+        false => Err(Refused::new(path, "is not a regular file", "give another one")),
+    }
+}
+
+fn read_from(path: &Path, file: File, most: u64) -> Result<Vec<u8>, Refused> {
+    let mut bytes = vec![];
+    file.take(most + 1).read_to_end(&mut bytes).map_err(Refused::io(path))?;
+    match bytes.len() as u64 > most {
+        true => Err(Refused::new(path, format!("has more than {most} bytes"), "check where it comes from")),
+        false => Ok(bytes),
+    }
 }
 
 /// Judges a file that another library opens by its path: absent, or what [`open`] would accept.
@@ -282,5 +312,24 @@ mod tests {
         fs::hard_link(&file, &other).unwrap();
         assert!(said(&file).contains("another hard link"), "{}", said(&file));
         require_file(&dir.path().join("absent")).unwrap();
+    }
+
+    #[test]
+    fn reading_neither_waits_nor_goes_on_for_ever() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, pipe, link) = (dir.path().join("file"), dir.path().join("pipe"), dir.path().join("link"));
+        fs::write(&file, "four").unwrap();
+        assert_eq!(
+            (read(&file, 4).unwrap(), read_named(&file, 4).unwrap()),
+            (b"four".into(), b"four".into())
+        );
+        assert!(read(&file, 3).unwrap_err().to_string().contains("has more than 3 bytes"));
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, Mode::RWXU).unwrap();
+        symlink(&file, &link).unwrap();
+        for refused in [read(&pipe, 4), read_named(&pipe, 4)] {
+            assert!(refused.unwrap_err().to_string().contains("is not a regular file"));
+        }
+        assert!(read(&link, 4).unwrap_err().to_string().contains("is a link"));
+        assert_eq!(read_named(&link, 4).unwrap(), b"four");
     }
 }

@@ -132,7 +132,7 @@ fn report(
         cpu += cpu_now() - began;
         if behind >= SNAPSHOT {
             behind = 0;
-            snapshot::write(path, &scheduler.save()).expect("room");
+            snapshot::write(path, &scheduler.save(), journal.identity()).expect("room");
         }
     }
     (reports, cpu)

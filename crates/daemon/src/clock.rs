@@ -78,7 +78,7 @@ impl Clock {
 
     fn continued(folder: &Path, boot: Option<&str>, last: Time, is_busy: bool) -> Self {
         let read = Self::start(last);
-        let kept = std::fs::read(folder.join(FILE)).ok();
+        let kept = crate::folder::read(&folder.join(FILE)).unwrap_or(None); // only a hint
         let kept: Option<Kept> = kept.and_then(|bytes| serde_json::from_slice(&bytes).ok());
         let Some(kept) = kept.filter(|kept| Some(kept.boot.as_str()) == boot) else { return read };
         let passed = read.counted.saturating_sub(kept.counted_ns);

@@ -29,7 +29,7 @@ impl Fault {
         use std::io::ErrorKind;
         let remedy = match error.kind() {
             ErrorKind::PermissionDenied => "give this user access to it, or choose another place",
-            ErrorKind::StorageFull => "free some space",
+            ErrorKind::StorageFull => FREE_SPACE,
             ErrorKind::NotFound | ErrorKind::AlreadyExists | ErrorKind::NotADirectory => {
                 "check the path, or choose another place"
             }
@@ -68,8 +68,44 @@ impl From<consort_agent::owned::Refused> for Fault {
     }
 }
 
+/// What helps where the disk is full.
+pub const FREE_SPACE: &str = "free some space, then start again; jobs that run go on";
+
+/// What helps where SQLite says no.
+pub fn sqlite_remedy(error: &rusqlite::Error) -> &'static str {
+    use rusqlite::ErrorCode::*;
+    match error.sqlite_error_code() {
+        Some(DiskFull) => FREE_SPACE,
+        Some(SystemIoFailure) if error.to_string().contains("full") => FREE_SPACE,
+        Some(PermissionDenied | CannotOpen | ReadOnly | AuthorizationForStatementDenied) => {
+            "give this user access to it, or choose another data directory"
+        }
+        Some(DatabaseBusy | DatabaseLocked | FileLockingProtocolFailed) => {
+            "end the other program that uses it, then try again"
+        }
+        Some(OutOfMemory) => "free some memory, then try again",
+        _ => "check the disk it is on",
+    }
+}
+
 impl From<rusqlite::Error> for Fault {
     fn from(error: rusqlite::Error) -> Self {
-        Fault::new(format!("the journal: {error}"), "check the disk it is on")
+        Fault::new(format!("the journal: {error}"), sqlite_remedy(&error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rusqlite::ffi;
+
+    #[test]
+    fn what_sqlite_says_has_a_remedy_of_its_kind() {
+        let remedy = |code| sqlite_remedy(&rusqlite::Error::SqliteFailure(ffi::Error::new(code), None));
+        assert_eq!(remedy(ffi::SQLITE_FULL), FREE_SPACE);
+        assert!(remedy(ffi::SQLITE_CANTOPEN).contains("give this user access"));
+        assert!(remedy(ffi::SQLITE_READONLY).contains("give this user access"));
+        assert!(remedy(ffi::SQLITE_BUSY).contains("end the other program"));
+        assert!(remedy(ffi::SQLITE_IOERR).contains("check the disk"));
     }
 }

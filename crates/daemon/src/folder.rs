@@ -7,6 +7,7 @@
 use crate::fault::Fault;
 use consort_agent::owned::{self, Refused};
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::MetadataExt;
@@ -16,6 +17,8 @@ use std::path::{Path, PathBuf};
 pub struct Folder {
     path: PathBuf,
     lock: File,
+    /// Locked as well: the file can be removed under a daemon, and another one would take the new file's lock.
+    _directory: File,
 }
 
 impl Folder {
@@ -25,9 +28,12 @@ impl Folder {
         require_contents(&path)?;
         let file = path.join("lock");
         let mut lock = owned::open(&file, OpenOptions::new().read(true).write(true).create(true))?;
-        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
+        let directory = File::open(&path).map_err(|error| Fault::at(&path, &error))?;
+        // File systems that cannot lock a directory (NFS) say so with another error.
+        let is_taken = flock(&directory, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK);
+        if is_taken || flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
             let mut who = String::new();
-            let _ = lock.read_to_string(&mut who);
+            let _ = (&mut lock).take(4096).read_to_string(&mut who);
             let who = who.trim();
             let who = if who.is_empty() { "another consort".to_string() } else { format!("consort {who}") };
             return Err(Fault::new(
@@ -35,7 +41,7 @@ impl Folder {
                 "use that one, stop it first, or give another --data-dir",
             ));
         }
-        Ok(Self { path, lock })
+        Ok(Self { path, lock, _directory: directory })
     }
 
     /// Says who has it, for the next one that asks.
@@ -80,6 +86,29 @@ fn require_contents(folder: &Path) -> Result<(), Fault> {
     Ok(())
 }
 
+/// The most bytes of a file that a daemon keeps beside its journal, or that a user writes for it.
+const SMALL: u64 = 16 << 20;
+
+/// A file in a data directory, if it is there: a regular file of ours, and not a huge one.
+pub fn read(path: &Path) -> Result<Option<Vec<u8>>, Fault> {
+    match owned::read(path, SMALL) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(Refused::Io { error, .. }) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(refused) => Err(refused.into()),
+    }
+}
+
+/// A file that the user named, wherever it is.
+pub fn read_named(path: &Path) -> Result<String, Fault> {
+    text(path, owned::read_named(path, SMALL)?)
+}
+
+/// The same bytes as text.
+pub fn text(path: &Path, bytes: Vec<u8>) -> Result<String, Fault> {
+    String::from_utf8(bytes)
+        .map_err(|_| Fault::request(format!("{} is not UTF-8", path.display()), "fix that file"))
+}
+
 /// A file that only its owner can read, put in place whole.
 pub fn write_private(path: &Path, text: &str) -> Result<(), Fault> {
     if let Some(parent) = path.parent() {
@@ -102,7 +131,7 @@ pub fn token(path: &Path) -> Result<String, Fault> {
     match owned::open(path, OpenOptions::new().read(true)) {
         Ok(mut file) => {
             let was_open = owned::close_to_others(&file).map_err(|error| Fault::at(path, &error))?;
-            let is_read = file.read_to_string(&mut text).is_ok();
+            let is_read = (&mut file).take(4096).read_to_string(&mut text).is_ok();
             let text = text.trim();
             if !was_open && is_read && text.len() >= 32 {
                 return Ok(text.to_string());

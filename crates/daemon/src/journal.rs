@@ -12,7 +12,10 @@
 //! | `tables` | the SQLite file: what is in it, and how it is asked |
 //! | `acknowledged` | how far clients were told yes, kept beside the journal |
 //! | `extent` | whether the file was cut short |
+//! | `identity` | whether files belong together |
+//! | `files` | whether the open files still lie at their paths |
 //! | `recover` | what is there, and whether anything acknowledged is missing |
+//! | `lost` | which settings are gone with events that are |
 //! | `salvage` | damaged files are kept, and what can be read of them is carried over |
 //! | `uncertain` | jobs that are paused because events behind some position are gone |
 //! | [`snapshot`] | the state at one position, so that starting need not replay everything |
@@ -23,7 +26,10 @@ mod acknowledged;
 pub mod backup;
 pub mod bytes;
 mod extent;
+mod files;
 pub mod history;
+mod identity;
+mod lost;
 mod recover;
 mod salvage;
 pub mod snapshot;
@@ -33,9 +39,12 @@ mod uncertain;
 use crate::fault::Fault;
 use acknowledged::Acknowledged;
 use consort_api::shapes::RanOn;
-use consort_sched::{Ended, Policy, Scheduler};
+use consort_sched::{Ended, Policy, Saved, Scheduler};
 use consort_types::{Capabilities, Event, JobId, JobSpec, Work};
+use files::Files;
+pub use identity::Identity;
 use rusqlite::Connection;
+use rusqlite::config::DbConfig;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -78,6 +87,8 @@ pub struct Journal {
     /// The position of the last event on disk.
     last: u64,
     acknowledged: Acknowledged,
+    identity: Identity,
+    files: Files,
 }
 
 /// What was found when a journal was opened.
@@ -88,8 +99,10 @@ pub struct Recovered {
     pub replayed: u64,
     /// What somebody should know.
     pub notes: Vec<String>,
-    /// Whether there is a snapshot that this version of the program wrote.
+    /// Whether there is a snapshot of this journal that this version of the program wrote.
     pub has_snapshot: bool,
+    /// Which journal it is.
+    pub identity: Identity,
 }
 
 impl Recovered {
@@ -98,7 +111,7 @@ impl Recovered {
     /// running work matters more, and says so.
     pub fn renew_snapshot(&mut self, folder: &Path) {
         if !self.has_snapshot
-            && let Err(fault) = snapshot::write(folder, &self.scheduler.save())
+            && let Err(fault) = snapshot::write(folder, &self.scheduler.save(), self.identity)
         {
             self.notes.push(format!(
                 "no snapshot was written, so older versions do not refuse this directory: {fault}"
@@ -125,18 +138,23 @@ impl Journal {
         accept_loss: bool,
     ) -> Result<(Journal, Recovered), Fault> {
         let path = folder.join(FILE);
+        backup::require_finished(folder)?;
         salvage::finish(&path)?;
         let mut reading = recover::read(&path, &policy, capabilities)?;
         let loss = reading.loss(acknowledged::read(folder)?, &path);
         let mut notes = vec![];
-        if let Some(lost) = &loss {
+        if let Some(why) = &loss {
             if !accept_loss {
-                return Err(Fault::new(lost, REMEDY));
+                return Err(Fault::new(why, REMEDY));
             }
+            let kept = reading.kept();
+            let settings =
+                lost::settings(&reading.scheduler, reading.connection.as_ref(), reading.ahead.as_deref());
             let is_whole = reading.connection.is_some() && reading.torn.is_none();
             drop(reading);
             let (told, aside) = salvage::set_aside(&path, is_whole)?;
-            notes.push(format!("{lost}; {told}; jobs among what was lost may have to be submitted again"));
+            notes.push(format!("{why}; {told}; jobs among what was lost may have to be submitted again"));
+            notes.push(lost::note(kept, &settings));
             reading = recover::read(&path, &policy, capabilities)?;
             salvage::set_logs_aside(&path, &aside, reading.scheduler.view().next_job())?;
         }
@@ -154,18 +172,33 @@ impl Journal {
     ) -> Result<(Journal, Recovered), Fault> {
         let path = folder.join(FILE);
         let kept = reading.kept();
-        let recover::Reading { connection, mut scheduler, replayed, mut notes, torn, has_snapshot, .. } =
-            reading;
-        // A journal never exists without the mark: a crash before the first commit must not look like a loss.
-        let begun = match loss {
-            None => Some(Acknowledged::begin(folder, kept)?),
-            Some(_) => None,
+        let recover::Reading {
+            connection,
+            mut scheduler,
+            replayed,
+            mut notes,
+            torn,
+            has_snapshot,
+            identity,
+            ..
+        } = reading;
+        // After a loss it is another journal, to which no file of the old one belongs.
+        let identity = identity.filter(|_| loss.is_none()).map_or_else(Identity::draw, Ok)?;
+        let begin = |position| Acknowledged::begin(folder, position, identity);
+        // A new journal never exists without the mark: a crash before the first commit must not look like a loss.
+        let mut begun = match (loss, &connection) {
+            (None, None) => Some(begin(kept)?),
+            _ => None,
         };
         let prepared = match connection {
             Some(connection) => tables::prepare(&connection).map(|()| connection),
             None => tables::open(&path),
         };
         let mut connection = prepared.map_err(|error| error.into_fault(&path))?;
+        tables::identify(&connection, identity)?;
+        if loss.is_none() && begun.is_none() {
+            begun = Some(begin(kept)?);
+        }
         if let Some(torn) = torn {
             let event = kept + 1;
             let dropped = tables::drop_after(&mut connection, kept, folder);
@@ -181,9 +214,10 @@ impl Journal {
         }
         let last = scheduler.view().seen();
         // After the pauses are on disk: a crash before this point is refused once more, and nothing runs.
-        let acknowledged = begun.map_or_else(|| Acknowledged::begin(folder, last), Ok)?;
-        let journal = Journal { connection, folder: folder.into(), last, acknowledged };
-        Ok((journal, Recovered { scheduler, replayed, notes, has_snapshot }))
+        let acknowledged = begun.map_or_else(|| begin(last), Ok)?;
+        let files = Files::of(&path);
+        let journal = Journal { connection, folder: folder.into(), last, acknowledged, identity, files };
+        Ok((journal, Recovered { scheduler, replayed, notes, has_snapshot, identity }))
     }
 
     /// The position of the last event on disk.
@@ -213,8 +247,28 @@ impl Journal {
         }
     }
 
+    /// Whether what is written still reaches the files that the next start reads. Where it does not, nothing may be
+    /// acknowledged any more.
+    pub fn require_files(&mut self) -> Result<(), Fault> {
+        self.files.check().inspect_err(|_| {
+            // What lies at the paths now is not ours to tidy up when the connection is closed.
+            let _ = self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+        })
+    }
+
+    /// Writes a snapshot of this journal beside it.
+    pub fn write_snapshot(&self, saved: &Saved) -> Result<u64, Fault> {
+        snapshot::write(&self.folder, saved, self.identity)
+    }
+
+    /// Which journal it is.
+    pub fn identity(&self) -> Identity {
+        self.identity
+    }
+
     /// Notes how far clients are about to be told yes. Nobody may be told before this has succeeded.
     pub fn acknowledge(&mut self) -> Result<(), NotCommitted> {
+        self.require_files().map_err(NotCommitted::Broken)?;
         self.acknowledged.set(self.last).map_err(|error| match error.kind() {
             std::io::ErrorKind::StorageFull => NotCommitted::Full,
             _ => NotCommitted::Broken(Fault::at(&self.folder.join(acknowledged::FILE), &error)),

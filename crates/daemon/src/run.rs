@@ -155,6 +155,7 @@ impl<W: World> Run<W> {
     fn turn(&mut self, letters: Vec<Letter>) -> Result<bool, Fault> {
         let now = self.clock.now();
         let mut scribe = Scribe::new(self.world_name.clone());
+        self.journal.require_files()?;
         let has_room = self.look_for_room();
         let (mut answers, mut lists, mut waits, mut turns, mut stop) =
             (vec![], vec![], vec![], vec![], false);
@@ -218,7 +219,7 @@ impl<W: World> Run<W> {
         for turn in turns {
             let _ = turn.send(());
         }
-        self.snapshots.perhaps(&self.rollout.scheduler, self.journal.folder());
+        self.snapshots.perhaps(&self.rollout.scheduler, &self.journal);
         Ok(stop)
     }
 
@@ -335,7 +336,7 @@ impl<W: World> Run<W> {
     }
 
     fn stop(mut self) -> Stopped<W> {
-        self.snapshots.finish(&self.rollout.scheduler, self.journal.folder());
+        self.snapshots.finish(&self.rollout.scheduler, &self.journal);
         if let Err(fault) = self.journal.close() {
             tracing::warn!(%fault, "the write-ahead log was not merged into the journal; the next start does it");
         }
@@ -365,23 +366,24 @@ impl Snapshots {
         self.behind += events.iter().map(snapshot::weight).sum::<u64>();
     }
 
-    fn perhaps(&mut self, scheduler: &Scheduler, folder: &std::path::Path) {
+    fn perhaps(&mut self, scheduler: &Scheduler, journal: &Journal) {
         if self.behind < self.every || self.writing.as_ref().is_some_and(|writing| !writing.is_finished()) {
             return;
         }
         self.behind = 0;
-        let (saved, folder) = (scheduler.save(), folder.to_path_buf());
-        self.writing = Some(std::thread::spawn(move || match snapshot::write(&folder, &saved) {
+        let (saved, folder, identity) =
+            (scheduler.save(), journal.folder().to_path_buf(), journal.identity());
+        self.writing = Some(std::thread::spawn(move || match snapshot::write(&folder, &saved, identity) {
             Ok(bytes) => tracing::info!(position = saved.seen(), bytes, "snapshot written"),
             Err(fault) => tracing::warn!(%fault, "cannot write a snapshot"),
         }));
     }
 
-    fn finish(&mut self, scheduler: &Scheduler, folder: &std::path::Path) {
+    fn finish(&mut self, scheduler: &Scheduler, journal: &Journal) {
         if let Some(writing) = self.writing.take() {
             let _ = writing.join();
         }
-        if let Err(fault) = snapshot::write(folder, &scheduler.save()) {
+        if let Err(fault) = journal.write_snapshot(&scheduler.save()) {
             tracing::warn!(%fault, "cannot write a snapshot");
         }
     }

@@ -1,6 +1,6 @@
 //! A journal that is cut, damaged, older, newer or ahead of itself.
 
-use consort_daemon::journal::{self, Batch, Journal, Submission, snapshot};
+use consort_daemon::journal::{self, Batch, Journal, NotCommitted, Submission, snapshot};
 use consort_sched::{Scheduler, stock};
 use consort_types::*;
 use rusqlite::Connection;
@@ -116,7 +116,7 @@ fn a_journal_gives_back_the_state_and_what_the_jobs_run() {
 #[test]
 fn a_snapshot_is_only_a_shortcut() {
     let mut house = House::with(5);
-    snapshot::write(house.folder.path(), &house.scheduler.save()).expect("there is room");
+    house.journal.write_snapshot(&house.scheduler.save()).expect("there is room");
     house.submit();
     let hash = house.scheduler.state_hash();
     let house = house.again(|_| {});
@@ -156,12 +156,203 @@ fn a_snapshot_ahead_of_its_journal_proves_a_loss() {
     let mut other = House::with(9);
     other.submit();
     let hash = house.scheduler.state_hash();
-    let ahead = other.scheduler.save();
-    let house = house.damaged(|folder| assert!(snapshot::write(folder, &ahead).is_ok()));
+    let (ahead, own) = (other.scheduler.save(), house.journal.identity());
+    let house = house.damaged(|folder| assert!(snapshot::write(folder, &ahead, own).is_ok()));
     assert!(house.notes[0].contains("ends with event 7, but events up to 14"), "{:?}", house.notes);
     assert_ne!(house.scheduler.state_hash(), hash, "its jobs are paused");
     assert!(house.folder.path().join("journal.damaged-1.snapshot").exists());
     assert!(!house.folder.path().join("snapshot").exists(), "it would fit once the journal has grown again");
+}
+
+#[test]
+fn files_of_different_journals_do_not_go_together() {
+    for (name, says) in [
+        ("snapshot", "the snapshot is of another journal"),
+        ("journal.acknowledged", "journal.acknowledged is of another journal"),
+        ("journal.db", "journal.acknowledged is of another journal"),
+    ] {
+        let other = House::with(3);
+        other.journal.write_snapshot(&other.scheduler.save()).expect("there is room");
+        let House { folder: other, journal, .. } = other;
+        journal.close().expect("there is room");
+        let house = House::with(5);
+        let house = house.damaged(|folder| {
+            fs::copy(other.path().join(name), folder.join(name)).expect("copied");
+            if name == "journal.db" {
+                for suffix in ["-wal", "-shm"] {
+                    let _ = fs::remove_file(folder.join(format!("{name}{suffix}")));
+                }
+            }
+        });
+        assert!(house.notes[0].contains(says), "{:?}", house.notes);
+        assert!(house.scheduler.view().jobs().all(|job| job.is_paused()));
+        // What was accepted is a journal of its own from then on.
+        assert_eq!(house.again(|_| {}).notes.len(), 1);
+    }
+}
+
+#[test]
+fn a_snapshot_of_another_past_is_refused() {
+    // A copy of the directory went on by itself, and its snapshot came back: the same journal by name.
+    let mut other = House::with(3);
+    let spec = Arc::new(JobSpec::gang("j", 1, Shape::any()));
+    other.scheduler.apply(&Event::new(Time::seconds(9), Fact::Accepted(Input::Submit(spec))));
+    let house = House::with(5);
+    let own = house.journal.identity();
+    let saved = other.scheduler.save();
+    let house = house.damaged(|folder| assert!(snapshot::write(folder, &saved, own).is_ok()));
+    assert!(house.notes[0].contains("the snapshot does not fit event 8"), "{:?}", house.notes);
+}
+
+#[test]
+fn events_out_of_order_are_damage() {
+    let later = |folder: &Path| {
+        let file = Connection::open(folder.join("journal.db")).expect("it opens");
+        let body: Vec<u8> = file
+            .query_row("SELECT body FROM event WHERE position = 6", [], |row| row.get(0))
+            .expect("it is there");
+        let text = String::from_utf8(body).expect("JSON").replacen("\"at\":0", "\"at\":5", 1);
+        let sum = i64::from(crc32fast::hash(text.as_bytes()));
+        let changed = file.execute(
+            "UPDATE event SET body = ?1, checksum = ?2 WHERE position = 6",
+            rusqlite::params![text.as_bytes(), sum],
+        );
+        assert_eq!(changed.expect("it is there"), 1);
+    };
+    let house = House::with(5).damaged(later);
+    assert!(
+        house.notes[0].contains("event 7 of the journal is earlier than the event before it"),
+        "{:?}",
+        house.notes
+    );
+}
+
+#[test]
+fn settings_that_are_lost_are_named() {
+    let set = |house: &mut House| {
+        let quotas = vec![];
+        house.say(vec![Input::SetTenant(TenantSpec { name: "red".into(), quotas }), Input::Drain(NodeId(0))]);
+    };
+    // Behind an event that cannot be read.
+    let mut house = House::with(2);
+    set(&mut house);
+    let house = house.damaged(|folder| {
+        let file = Connection::open(folder.join("journal.db")).expect("it opens");
+        file.execute("UPDATE event SET body = x'7b7d' WHERE position = 6", []).expect("it is there");
+    });
+    let says = "set after event 5 are lost, among them: drain of node n, tenant red; check";
+    assert!(house.notes[1].contains(says), "{:?}", house.notes);
+    // In a snapshot that is ahead.
+    let mut house = House::with(2);
+    set(&mut house);
+    house.journal.write_snapshot(&house.scheduler.save()).expect("there is room");
+    let house = house.damaged(|folder| {
+        let file = Connection::open(folder.join("journal.db")).expect("it opens");
+        file.execute("DELETE FROM event WHERE position > 6", []).expect("they are there");
+    });
+    let says = "set after event 6 are lost, among them: drain of node n, tenant red; check";
+    assert!(house.notes[1].contains(says), "{:?}", house.notes);
+}
+
+#[test]
+fn a_journal_without_an_identity_gets_one() {
+    let house = House::with(3).again(|folder| {
+        let file = Connection::open(folder.join("journal.db")).expect("it opens");
+        file.execute_batch("DROP TABLE identity").expect("it is there");
+        OpenOptions::new()
+            .write(true)
+            .open(folder.join("journal.acknowledged"))
+            .and_then(|mark| mark.set_len(12))
+            .expect("cut to what older versions wrote");
+    });
+    let identity = house.journal.identity();
+    let House { folder, journal, .. } = house;
+    drop(journal);
+    assert_eq!(fs::metadata(folder.path().join("journal.acknowledged")).expect("it is there").len(), 32);
+    assert_eq!(open(folder.path(), false).expect("it recovers").0.identity(), identity);
+}
+
+#[test]
+fn files_that_are_removed_or_replaced_in_use_are_noticed() {
+    for name in ["journal.db", "journal.db-wal", "journal.db-shm", "journal.acknowledged"] {
+        let mut house = House::with(2);
+        house.journal.require_files().expect("all are there");
+        let path = house.folder.path().join(name);
+        fs::remove_file(&path).expect("it is there");
+        let gone = house.journal.require_files().expect_err("it is noticed").to_string();
+        assert!(gone.contains(&format!("{name} was removed while it was in use")), "{gone}");
+        fs::write(&path, "another").expect("written");
+        let other = house.journal.acknowledge().expect_err("it is noticed");
+        assert!(
+            matches!(&other, NotCommitted::Broken(fault) if fault.what.contains("was replaced")),
+            "{other:?}"
+        );
+        drop(house.journal);
+        assert_eq!(fs::read(&path).expect("it is left alone"), b"another");
+    }
+}
+
+#[test]
+fn work_without_a_journal_is_not_a_new_directory() {
+    for trace in ["inventory.json", "slurm.json", "run/1.0.0#1", "records/1.0.0#1.w0", "logs/1"] {
+        let folder = TempDir::new().expect("a folder");
+        fs::create_dir_all(folder.path().join("logs/of-mine")).expect("a folder");
+        let path = folder.path().join(trace);
+        fs::create_dir_all(path.parent().expect("inside")).expect("a folder");
+        fs::create_dir(&path).expect("a folder");
+        let refused = open(folder.path(), false).err().expect("it is refused").to_string();
+        assert!(refused.contains(&format!("there is {trace};")), "{refused}");
+        assert!(refused.contains("--accept-loss"), "{refused}");
+        let (journal, _) = open(folder.path(), true).expect("the loss is accepted");
+        assert!(!folder.path().join("logs/1").exists(), "another job 1 would write into it");
+        drop(journal);
+        open(folder.path(), false).expect("it is a journal now");
+    }
+    let folder = TempDir::new().expect("a folder");
+    fs::create_dir_all(folder.path().join("logs/of-mine")).expect("a folder");
+    open(folder.path(), false).expect("this is not ours");
+}
+
+#[test]
+fn a_backup_of_no_directory_says_so() {
+    let folder = TempDir::new().expect("a folder");
+    let (absent, copy) = (folder.path().join("absent"), folder.path().join("copy"));
+    let fault = journal::backup::backup(&absent, &copy, &mut |_, _| {}).expect_err("there is none");
+    assert!(fault.is_request && fault.what.contains("absent: no such data directory"), "{fault}");
+    assert!(!absent.exists() && !copy.exists());
+}
+
+#[test]
+fn an_interrupted_restore_is_not_a_new_directory() {
+    let folder = TempDir::new().expect("a folder");
+    fs::create_dir(folder.path().join("restoring")).expect("a folder");
+    fs::write(folder.path().join("restoring/journal.db"), "half").expect("written");
+    for accept_loss in [false, true] {
+        let refused = open(folder.path(), accept_loss).err().expect("it is refused").to_string();
+        assert!(refused.contains("`consort restore` into") && refused.contains("interrupted"), "{refused}");
+    }
+    // All was moved, and only the empty folder is left.
+    House::with(1).again(|folder| fs::create_dir(folder.join("restoring")).expect("a folder"));
+}
+
+#[test]
+fn two_writers_of_one_journal_are_told() {
+    let mut house = House::with(1);
+    let mut other = journal_of(&house);
+    house.submit();
+    let batch = Batch {
+        events: vec![Event::new(Time::ZERO, Fact::Accepted(Input::Cancel(JobId(1))))],
+        ..Batch::default()
+    };
+    let fault = other.commit(&batch).expect_err("the position is taken");
+    assert!(
+        matches!(&fault, NotCommitted::Broken(fault) if fault.what.contains("another consort writes")),
+        "{fault:?}"
+    );
+}
+
+fn journal_of(house: &House) -> Journal {
+    open(house.folder.path(), false).expect("it opens").0
 }
 
 #[test]
@@ -193,7 +384,8 @@ fn a_torn_log_is_refused_and_left_as_it_is() {
     assert!(0 < jobs && jobs < 50, "{jobs}");
     assert!(house.scheduler.view().jobs().all(|job| job.is_paused()));
     assert!(house.scheduler.plan(Time::ZERO).moves.is_empty());
-    assert!(house.notes[1].contains("`consort resume JOB`"), "{:?}", house.notes);
+    assert!(house.notes[1].contains("tenants, quotas, queues and drained nodes"), "{:?}", house.notes);
+    assert!(house.notes[2].contains("`consort resume JOB`"), "{:?}", house.notes);
     let found = house.journal.last();
     let mut house = house.again(|_| {});
     assert!(matches!(&house.notes[..], [note] if note.contains("are paused, because")), "{:?}", house.notes);
@@ -442,8 +634,8 @@ fn of_layout(folder: &Path, layout: u32) {
 #[test]
 fn a_snapshot_of_a_newer_version_is_refused_and_untouched() {
     let House { folder, journal, scheduler, .. } = House::with(3);
+    journal.write_snapshot(&scheduler.save()).expect("there is room");
     drop(journal);
-    snapshot::write(folder.path(), &scheduler.save()).expect("there is room");
     of_layout(folder.path(), consort_sched::LAYOUT + 1);
     let before = fs::read(folder.path().join("journal.db")).expect("it is there");
     let replayed = journal::replay(
@@ -465,8 +657,8 @@ fn a_snapshot_of_a_newer_version_is_refused_and_untouched() {
 #[test]
 fn a_directory_of_an_older_version_gets_a_snapshot_first() {
     let House { folder, journal, scheduler, .. } = House::with(3);
+    journal.write_snapshot(&scheduler.save()).expect("there is room");
     drop(journal);
-    snapshot::write(folder.path(), &scheduler.save()).expect("there is room");
     of_layout(folder.path(), consort_sched::LAYOUT - 1);
     let (journal, mut recovered) = open(folder.path(), false).expect("it recovers");
     assert_eq!((recovered.has_snapshot, recovered.replayed), (false, 7));
@@ -531,25 +723,13 @@ fn the_layout_of_snapshots_is_numbered() {
 }
 
 #[test]
-fn a_journal_that_is_gone_is_missed_where_jobs_left_something() {
-    for left in ["records/1.0.0#1.w0", "logs/1/0.0#1.w0.log", "snapshot"] {
-        let folder = TempDir::new().expect("a folder");
-        let open = |accept_loss| {
-            Journal::open(folder.path(), stock::standard().policy(), Capabilities::default(), accept_loss)
-        };
-        let path = folder.path().join(left);
-        fs::create_dir_all(path.parent().expect("below the folder")).expect("a folder");
-        fs::write(&path, "x").expect("a file");
-        let error = open(false).err().map_or(String::new(), |fault| fault.to_string());
-        assert!(error.contains("the journal was lost") && error.contains("--accept-loss"), "{left}: {error}");
-        assert!(!folder.path().join("journal.db").exists(), "nothing is changed");
-        let (_, recovered) = open(true).expect("the loss is accepted");
-        let is_told = recovered.notes.iter().any(|note| note.contains("the journal was lost"));
-        assert!(is_told, "{:?}", recovered.notes);
-        drop(open(false).expect("it is there now"));
-    }
+fn a_removed_lock_lets_nobody_in() {
+    use consort_daemon::folder::Folder;
     let folder = TempDir::new().expect("a folder");
-    fs::create_dir_all(folder.path().join("logs")).expect("a folder");
-    let opened = Journal::open(folder.path(), stock::standard().policy(), Capabilities::default(), false);
-    assert!(opened.is_ok(), "folders that are empty are those of a new journal");
+    let first = Folder::take(folder.path()).expect("it is free");
+    fs::remove_file(folder.path().join("lock")).expect("it is there");
+    let fault = Folder::take(folder.path()).err().expect("it is in use").to_string();
+    assert!(fault.contains("is in use by another consort"), "{fault}");
+    drop(first);
+    Folder::take(folder.path()).expect("it is free again");
 }

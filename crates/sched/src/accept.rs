@@ -11,12 +11,11 @@ mod job;
 use crate::scheduler::Scheduler;
 use crate::state::cluster::{Health, Node};
 use crate::state::jobs::{Job, Phase};
+use consort_types::file::limits::NAME;
 use consort_types::file::value::is_hidden;
 use consort_types::*;
 
-/// Names longer than this help nobody.
-const NAME: usize = 256;
-/// The same for those of features, which are told in the middle of sentences.
+/// The most characters of a name; fewer for those of features, which are told in the middle of sentences.
 const FEATURE: usize = 64;
 /// Features of one node, or that one shape insists on.
 const FEATURES: usize = 256;
@@ -441,10 +440,11 @@ fn host(who: &str, host: &Host) -> Verdict {
 
 /// A name that can be printed.
 fn text(what: &str, value: &str, longest: usize) -> Verdict {
-    if value.is_empty() || value.len() > longest {
+    let length = value.chars().count();
+    if !(1..=longest).contains(&length) {
         return refuse(
             Rule::OutOfRange,
-            format!("{what} has {} bytes", value.len()),
+            format!("{what} has {length} characters"),
             format!("use 1 to {longest}"),
         );
     }

@@ -9,7 +9,7 @@ use crate::lines::Lines;
 use crate::policy::Policy;
 use crate::scheduler::Scheduler;
 use crate::state::State;
-use consort_types::Capabilities;
+use consort_types::{Capabilities, Time};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -24,6 +24,11 @@ impl Saved {
     /// How many events it has seen.
     pub fn seen(&self) -> u64 {
         self.0.seen
+    }
+
+    /// When the last of them happened.
+    pub fn now(&self) -> Time {
+        self.0.now
     }
 
     /// What the scheduler's `state_hash` was.

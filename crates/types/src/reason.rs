@@ -112,6 +112,8 @@ pub enum Reason {
         holders: Vec<Holder>,
         /// How many others do.
         others: u32,
+        /// Set when not even an empty cluster would do: how many members it can hold at most.
+        most: Option<u32>,
     },
     /// Its devices are promised and being given back by others.
     Promised(Vec<AllocationId>),
@@ -213,7 +215,9 @@ impl Reason {
                 nearest,
                 holders,
                 others,
+                most,
             } => {
+                let holders = merged(holders);
                 write!(f, "needs {needs}, ")?;
                 match free.as_slice() {
                     [] => f.write_str("0 free")?,
@@ -256,6 +260,15 @@ impl Reason {
                 if *closed > 0 {
                     write!(f, ", {closed} on nodes that take no new work")?;
                 }
+                match most {
+                    None => {}
+                    Some(0) => {
+                        f.write_str("; it can never start here: the whole cluster has no room for it")?
+                    }
+                    Some(most) => {
+                        write!(f, "; it can never start here: the whole cluster has room for {most}")?
+                    }
+                }
                 Ok(())
             }
             Reason::Promised(from) => write!(f, "waits for devices that {} is releasing", list(from)),
@@ -263,6 +276,19 @@ impl Reason {
             Reason::NotReached => f.write_str("has not been considered yet"),
         }
     }
+}
+
+/// Tasks of one job that end at the same time, as far as we tell, are told as one.
+fn merged(holders: &[Holder]) -> Vec<Holder> {
+    let mut merged: Vec<Holder> = vec![];
+    for holder in holders {
+        let is_same = |other: &&mut Holder| (other.job, other.until) == (holder.job, holder.until);
+        match merged.iter_mut().find(is_same) {
+            Some(other) => other.devices += holder.devices,
+            None => merged.push(holder.clone()),
+        }
+    }
+    merged
 }
 
 /// A job as people find it again; in a story, where names are unique, the name alone.
@@ -305,4 +331,31 @@ fn listed<T: fmt::Display>(items: &[T]) -> String {
 
 fn list<T: fmt::Display>(items: &[T]) -> String {
     items.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_that_holds_devices_twice_is_named_once() {
+        let holder = |job: u64, devices, until| Holder { job: JobId(job), name: "j".into(), devices, until };
+        let reason = Reason::NoRoom {
+            needs: "9 a".into(),
+            free: vec![("a".into(), 0)],
+            closed: 0,
+            foreign: 0,
+            ill: 0,
+            scattered: false,
+            hosted: false,
+            nearest: None,
+            holders: vec![holder(37, 3, None), holder(37, 5, None), holder(37, 1, Some(Time::seconds(60)))],
+            others: 0,
+            most: Some(8),
+        };
+        let told = reason.told(Time::ZERO).to_string();
+        let says = "needs 9 a, 0 free, 8 held by job 37 (j), 1 held by job 37 (j) for about 1m more; it can never start \
+                    here: the whole cluster has room for 8";
+        assert_eq!(told, says);
+    }
 }

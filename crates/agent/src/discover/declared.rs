@@ -127,7 +127,7 @@ fn device(node: Node, all: &mut Vec<FoundDevice>) -> Result<(), ReadError> {
             kind: kind.clone(),
             vendor: vendor.clone(),
             memory_bytes,
-            identity: format!("{kind}-{index}"),
+            identity: FoundDevice::declared(&kind, index),
             index,
             numa,
             masks: variable.iter().map(|name| Mask::fixed(name, index.to_string())).collect(),

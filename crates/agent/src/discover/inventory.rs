@@ -5,6 +5,8 @@
 //! [`Inventory::devices`] is the position in [`Inventory::node_spec`]; no two devices share an identity.
 //! Never: asks the machine anything.
 
+use super::declared::Search;
+use super::pci::PCI;
 pub use consort_types::CPU;
 use consort_types::{DeviceGroup, Host, KindSpec, NodeSpec, Precision};
 use serde::{Deserialize, Serialize};
@@ -34,6 +36,25 @@ pub struct FoundDevice {
     pub cpus: Vec<u32>,
     /// Devices of one kind with the same number are joined by a fast link.
     pub island: Option<u32>,
+}
+
+impl FoundDevice {
+    /// The identity of the device of a kind that is declared with this number; nothing that is found has such a one.
+    pub(super) fn declared(kind: &str, index: u32) -> String {
+        format!("{kind}-{index}")
+    }
+
+    /// Whether it is there only because somebody said so, or is found by a search that is not among these: that it is not
+    /// in an inventory then says nothing about the hardware.
+    pub fn is_described_away(&self, searches: &[Search]) -> bool {
+        let search = match self.kind.as_str() {
+            _ if self.identity == Self::declared(&self.kind, self.index) => return true,
+            CPU => Search::Cpu,
+            _ if self.identity.starts_with(PCI) => Search::Pci,
+            _ => Search::Nvidia,
+        };
+        !searches.contains(&search)
+    }
 }
 
 /// How one device is shown to a worker.

@@ -10,6 +10,9 @@ use crate::discover::inventory::{FoundDevice, Mask};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// How the identity of a device that was found here begins.
+pub(super) const PCI: &str = "pci-";
+
 /// A vendor, its number on the bus, and the models of it that we know.
 struct Vendor {
     name: &'static str,
@@ -172,7 +175,7 @@ pub(super) fn find(root: &Path) -> Vec<FoundDevice> {
             paths: nodes(root, &address),
             cpus: near(root, &address),
             island: None,
-            identity: format!("pci-{address}"),
+            identity: format!("{PCI}{address}"),
         });
     }
     found

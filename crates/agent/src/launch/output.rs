@@ -53,6 +53,13 @@ pub fn output_refusal(spec: &JobSpec, work: &Work) -> Option<String> {
             folder.display()
         ));
     }
+    if path.components().any(|part| part == Component::ParentDir) {
+        return Some(format!(
+            "`output` {pattern} contains `..`: the daemon runs as root and writes output only inside the working directory \
+             {}; name the file without `..`, or leave `output` out and read it with `consort logs`",
+            folder.display()
+        ));
+    }
     match (folder == Path::new("/"), is_inside) {
         (false, true) => None,
         (true, _) => Some(format!(
@@ -137,6 +144,8 @@ mod tests {
         for folder in ["/var/tmp", "/home/ada", "/etcetera"] {
             assert_eq!(refused(folder, Some("x"), "train"), None, "{folder}");
         }
+        let why = refused("/data", Some("a/../b"), "train");
+        assert!(why.is_none_or(|why| why.contains("contains `..`") && !why.contains("leads out")));
     }
 
     #[test]

@@ -148,12 +148,25 @@ fn over_memory(order: &Order) -> String {
     }
 }
 
+/// A path for people to read: characters that cannot be seen are written out.
+fn printable(path: &str) -> String {
+    use consort_types::file::value::is_hidden;
+    let shown = |letter: char| match is_hidden(letter) {
+        true => letter.escape_unicode().to_string(),
+        false => letter.into(),
+    };
+    path.chars().map(shown).collect()
+}
+
 fn start(slot: &Slot, order: &Order, confinement: &Arc<Confinement>) -> Result<(Pid, OwnedFd), NotRun> {
     let words = program::words(order, slot)?;
     std::env::set_current_dir(&order.workdir).map_err(|error| {
         NotRun::new(
             126,
-            format!("cannot work in {}: {error}; make the folder, or name another", order.workdir),
+            format!(
+                "cannot work in {}: {error}; make the folder, or name another",
+                printable(&order.workdir)
+            ),
         )
     })?;
     let broken = |error: io::Error| NotRun::new(126, format!("the worker could not be set up: {error}"));

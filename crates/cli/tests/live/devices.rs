@@ -79,3 +79,47 @@ fn where_there_is_no_accelerator_processors_are_devices() {
     let job = house.json(&["submit", "--json", "--wait", "--devices", "1", "plain.sh"]);
     assert_eq!(job["state"], "succeeded", "{job}");
 }
+
+#[test]
+fn work_goes_on_where_devices_are_declared_no_more() {
+    let mut house = House::up(8);
+    let declare = |house: &House, count: u32| {
+        let file = house.data().join("devices.yaml");
+        let text = fs::read_to_string(&file).expect("it is there");
+        let (before, rest) = text.split_once("count: ").expect("a count");
+        let (_, behind) = rest.split_once(',').expect("more fields");
+        fs::write(file, format!("{before}count: {count},{behind}")).expect("written");
+    };
+    house.said(&["submit", "--name", "six", "--devices", "6", "--", "sleep", "600"]);
+    house.until_state(1, &["running"]);
+    house.kill();
+    declare(&house, 4);
+    house.start();
+    let status = house.said(&["status"]);
+    assert!(status.contains("4 devices are no longer declared; job 1 (six) keeps its devices"), "{status}");
+    assert_eq!(house.json(&["show", "1", "--json"])["state"], "running");
+    let states = |house: &House| -> Vec<String> {
+        let devices = house.json(&["devices", "--json"]);
+        let devices = devices["devices"].as_array().or(devices.as_array()).expect("a list").clone();
+        devices.iter().map(|device| device["state"].as_str().expect("a state").to_owned()).collect()
+    };
+    assert_eq!(states(&house)[5..], ["used", "unhealthy", "unhealthy"]);
+    // A second start says the same, and nothing new comes to where it is not wanted.
+    house.kill();
+    house.start();
+    house.said(&["cancel", "1"]);
+    house.until_state(1, &["cancelled"]);
+    assert_eq!(states(&house)[3..], ["free", "foreign", "foreign", "unhealthy", "unhealthy"]);
+    house.said(&["submit", "--name", "five", "--devices", "5", "--", "true"]);
+    house.said(&["run", "--devices", "4", "--", "true"]);
+    assert_eq!(house.json(&["show", "2", "--json"])["state"], "waiting");
+    house.kill();
+    house.start();
+    let why = house.said(&["explain", "2"]);
+    assert!(why.contains("it can never start here: the whole cluster has no room for it"), "{why}");
+    // Declared again, they are used again.
+    house.kill();
+    declare(&house, 8);
+    house.start();
+    house.until_state(2, &["succeeded"]);
+}

@@ -64,3 +64,55 @@ fn a_lost_log_is_refused_and_then_nothing_runs_twice() {
     let notes = house.json(&["status", "--json"])["notes"].clone();
     assert_eq!(notes.as_array().map(Vec::len), Some(0), "{notes} after {status}");
 }
+
+#[test]
+fn a_journal_removed_in_use_stops_the_daemon() {
+    let mut house = House::up(1);
+    let data = house.data();
+    let line = format!("echo begun; sleep 2; echo ran >> {}", house.path("ran").display());
+    house.said(&["submit", "--", "sh", "-c", &line]);
+    house.until_state(1, &["running"]);
+    for name in ["journal.db", "journal.db-wal", "journal.db-shm", "journal.acknowledged", "snapshot"] {
+        let _ = fs::remove_file(data.join(name));
+    }
+    let submitted = house.run(&["submit", "--", "true"]);
+    assert!(!submitted.status.success(), "{}", String::from_utf8_lossy(&submitted.stdout));
+    assert!(!house.wait().success());
+    let log = house.log();
+    assert!(log.contains("was removed while it was in use"), "{log}");
+    until("the job to end by itself", || (lines(&house) == 1).then_some(()));
+    let words = ["up", "--listen", "127.0.0.1:0", "--data-dir", data.to_str().expect("a plain path")];
+    let refused = house.run(&words);
+    let error = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(3), "{error}");
+    assert!(error.contains("although consort was here") && error.contains("--accept-loss"), "{error}");
+    house.words = vec!["--accept-loss".into()];
+    house.start();
+    assert!(data.join("journal.damaged-1.logs/1").exists());
+    house.said(&["run", "--devices", "1", "--", "true"]);
+}
+
+#[test]
+fn pipes_in_place_of_files_hold_up_no_start() {
+    let mut house = House::up(1);
+    house.kill();
+    let pipe = |house: &House, name: &str| {
+        let path = house.data().join(name);
+        let _ = fs::remove_file(&path);
+        let made = Command::new("mkfifo").arg(&path).status();
+        assert!(made.is_ok_and(|made| made.success()), "{name}");
+    };
+    // Those that are only a hint are made anew.
+    ["clock", "journal.uncertain"].into_iter().for_each(|name| pipe(&house, name));
+    house.start();
+    house.kill();
+    for name in ["inventory.json", "devices.yaml"] {
+        pipe(&house, name);
+        let data = house.data();
+        let words = ["up", "--listen", "127.0.0.1:0", "--data-dir", data.to_str().expect("a plain path")];
+        let refused = house.run(&words);
+        let error = String::from_utf8_lossy(&refused.stderr);
+        assert!(error.contains(&format!("{name} is not a regular file")), "{error}");
+        fs::remove_file(data.join(name)).expect("it is there");
+    }
+}

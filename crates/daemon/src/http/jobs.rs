@@ -45,7 +45,7 @@ pub(super) async fn submit(
     Whole(body): Whole,
 ) -> Answer<Response> {
     let began = Instant::now();
-    let around = job_file::Around { now: desk.clock.now(), workdir: "/" };
+    let around = job_file::Around { now: desk.clock.now(), workdir: "" };
     let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("");
     let read = match kind.contains("json") {
         true => job_file::read_json("job", &body, &around),

@@ -1,10 +1,12 @@
-//! The position up to which clients were told yes: one number with a checksum, in a file beside the journal.
+//! The position up to which clients were told yes: one number with a checksum, in a file beside the journal; and which
+//! journal that is.
 //!
 //! SQLite takes a damaged frame of the write-ahead log for the end of the log, so a journal that lost its tail looks
 //! like a shorter journal. This number tells the two apart. It is written after each commit and before the answers go
 //! out. A write into the page cache is enough: it survives the end of this process in whatever way. After a power
 //! failure it may be behind the journal, whose every commit waited for the disk; it is never ahead of it.
 
+use super::identity::{self, Identity};
 use crate::fault::Fault;
 use consort_agent::owned::{self, Refused};
 use std::fs::{File, OpenOptions};
@@ -15,7 +17,9 @@ use std::path::Path;
 /// The name of the file.
 pub(super) const FILE: &str = "journal.acknowledged";
 /// The position and its checksum.
-const LENGTH: usize = 8 + 4;
+const POSITION: usize = 8 + 4;
+/// These, and behind them the identity of the journal and its checksum. Versions before 0.2 wrote the position alone.
+const LENGTH: usize = POSITION + identity::LENGTH + 4;
 
 /// What the file says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +28,8 @@ pub(super) enum Found {
     Nothing,
     /// The file does not hold a position with its checksum.
     Damaged,
-    /// Events up to here were acknowledged.
-    Upto(u64),
+    /// Events up to here were acknowledged, of this journal.
+    Upto(u64, Option<Identity>),
 }
 
 /// Reads the file, and changes nothing.
@@ -42,12 +46,30 @@ pub(super) fn read(folder: &Path) -> Result<Found, Fault> {
     if bytes.is_empty() {
         return Ok(Found::Nothing);
     }
-    let Ok(bytes) = <[u8; LENGTH]>::try_from(bytes) else { return Ok(Found::Damaged) };
-    let (number, checksum) = bytes.split_at(8);
-    match crc32fast::hash(number).to_le_bytes() == checksum {
-        true => Ok(Found::Upto(u64::from_le_bytes(number.try_into().expect("eight bytes")))),
-        false => Ok(Found::Damaged),
+    if ![POSITION, LENGTH].contains(&bytes.len()) {
+        return Ok(Found::Damaged);
     }
+    let (position, whose) = bytes.split_at(POSITION);
+    Ok(match (checked(position), checked(whose)) {
+        (Some(position), None) if whose.is_empty() => Found::Upto(number(position), None),
+        (Some(position), Some(whose)) => Found::Upto(number(position), Identity::of(whose)),
+        _ => Found::Damaged,
+    })
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    u64::from_le_bytes(bytes.try_into().expect("eight bytes"))
+}
+
+/// Bytes with their checksum behind them.
+fn with_checksum(bytes: &[u8]) -> Vec<u8> {
+    [bytes, &crc32fast::hash(bytes).to_le_bytes()].concat()
+}
+
+/// What lies before a checksum, if it is the right one.
+fn checked(bytes: &[u8]) -> Option<&[u8]> {
+    let (bytes, checksum) = bytes.split_last_chunk::<4>()?;
+    (crc32fast::hash(bytes).to_le_bytes() == *checksum).then_some(bytes)
 }
 
 /// The file, open for writing.
@@ -56,12 +78,13 @@ pub(super) struct Acknowledged {
 }
 
 impl Acknowledged {
-    /// Opens the file or makes it, writes the position, and waits for the disk.
-    pub fn begin(folder: &Path, position: u64) -> Result<Self, Fault> {
+    /// Opens the file or makes it, writes the position and whose it is, and waits for the disk.
+    pub fn begin(folder: &Path, position: u64, identity: Identity) -> Result<Self, Fault> {
         let path = folder.join(FILE);
         let file = owned::open(&path, OpenOptions::new().read(true).write(true).create(true))?;
         let begun = Self { file };
-        let put = begun.set(position).and_then(|()| begun.file.set_len(LENGTH as u64));
+        let all = [with_checksum(&position.to_le_bytes()), with_checksum(identity.bytes())].concat();
+        let put = begun.file.write_all_at(&all, 0).and_then(|()| begun.file.set_len(LENGTH as u64));
         let put = put.and_then(|()| begun.sync()).and_then(|()| File::open(folder)?.sync_all());
         put.map_err(|error| Fault::at(&path, &error))?;
         Ok(begun)
@@ -69,11 +92,7 @@ impl Acknowledged {
 
     /// Writes the position, in place and at once, without waiting for the disk.
     pub fn set(&self, position: u64) -> io::Result<()> {
-        let number = position.to_le_bytes();
-        let mut bytes = [0; LENGTH];
-        bytes[..8].copy_from_slice(&number);
-        bytes[8..].copy_from_slice(&crc32fast::hash(&number).to_le_bytes());
-        self.file.write_all_at(&bytes, 0)
+        self.file.write_all_at(&with_checksum(&position.to_le_bytes()), 0)
     }
 
     /// Waits until the disk has it.

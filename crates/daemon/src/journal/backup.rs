@@ -6,18 +6,22 @@
 //! Never: blocks the daemon; the copy is one read transaction of a second connection.
 
 use super::acknowledged::{self, Acknowledged, Found};
+use super::identity::Identity;
 use super::{FILE, Journal, REMEDY, recover, tables};
 use crate::fault::Fault;
 use crate::folder::{Folder, write_private};
 use consort_agent::owned;
 use consort_sched::stock;
-use consort_types::Capabilities;
+use consort_types::{Capabilities, Time};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 
 /// What a data directory holds beside the journal that the next daemon needs.
 const BESIDE: [&str; 3] = ["devices.yaml", "inventory.json", "slurm.json"];
+
+/// The folder inside a data directory in which a restore makes everything ready.
+const RESTORING: &str = "restoring";
 
 /// Only in a backup: where it ends, and the files beside the journal.
 const TABLES: &str = "
@@ -53,8 +57,14 @@ pub fn backup(folder: &Path, file: &Path, seen: &mut Seen<'_>) -> Result<Backup,
     if fs::symlink_metadata(file).is_ok() {
         return Err(Fault::request(format!("{} already exists", file.display()), "give another name"));
     }
+    if !folder.is_dir() {
+        return Err(Fault::request(
+            format!("{}: no such data directory", folder.display()),
+            "name the data directory of a daemon: --data-dir DIR",
+        ));
+    }
     let acknowledged = match acknowledged::read(folder)? {
-        Found::Upto(position) => position,
+        Found::Upto(position, identity) => (position, identity),
         _ => return Err(not_whole(folder, format!("{} is missing or damaged", acknowledged::FILE))),
     };
     let partial = beside(file, ".partial");
@@ -76,7 +86,12 @@ pub fn backup(folder: &Path, file: &Path, seen: &mut Seen<'_>) -> Result<Backup,
     renamed
 }
 
-fn write(folder: &Path, partial: &Path, acknowledged: u64, seen: &mut Seen<'_>) -> Result<u64, Fault> {
+fn write(
+    folder: &Path,
+    partial: &Path,
+    (acknowledged, whose): (u64, Option<Identity>),
+    seen: &mut Seen<'_>,
+) -> Result<u64, Fault> {
     let path = folder.join(FILE);
     let name = partial
         .to_str()
@@ -87,8 +102,11 @@ fn write(folder: &Path, partial: &Path, acknowledged: u64, seen: &mut Seen<'_>) 
     source.copy_into(name)?;
     let copy = Connection::open(partial)?;
     let position = tables::last_position(&copy)?;
+    if whose.is_some() && whose != tables::identity(&copy)? {
+        return Err(not_whole(folder, format!("{} is of another journal", acknowledged::FILE)));
+    }
     let mut checked = 0;
-    let torn = tables::each_event(&copy, 0, |at, _| {
+    let torn = tables::each_event(&copy, 0, Time(i64::MIN), |at, _| {
         checked = at;
         seen(at, position);
     })?;
@@ -104,7 +122,9 @@ fn write(folder: &Path, partial: &Path, acknowledged: u64, seen: &mut Seen<'_>) 
     copy.execute_batch(TABLES)?;
     copy.execute("INSERT INTO backup VALUES (?1)", [position as i64])?;
     for name in BESIDE {
-        if let Ok(text) = fs::read_to_string(folder.join(name)) {
+        let path = folder.join(name);
+        if let Some(bytes) = crate::folder::read(&path)? {
+            let text = crate::folder::text(&path, bytes)?;
             copy.execute("INSERT INTO backup_file VALUES (?1, ?2)", params![name, text])?;
         }
     }
@@ -124,7 +144,7 @@ pub fn restore(file: &Path, folder: &Folder, seen: &mut Seen<'_>) -> Result<Rest
         let what = format!("{} is not empty: {}", folder.path().display(), entry.file_name().display());
         return Err(Fault::request(what, "restore into a new directory: --data-dir DIR"));
     }
-    let inside = folder.inside("restoring")?;
+    let inside = folder.inside(RESTORING)?;
     let restored = fill(file, &inside, seen).and_then(|restored| {
         let last = inside.join(FILE);
         let moved = || -> std::io::Result<()> {
@@ -141,9 +161,22 @@ pub fn restore(file: &Path, folder: &Folder, seen: &mut Seen<'_>) -> Result<Rest
     restored
 }
 
+/// Refuses a data directory that a restore was about to fill when it was interrupted. A folder without anything left in it
+/// says that all was moved.
+pub(super) fn require_finished(folder: &Path) -> Result<(), Fault> {
+    let inside = folder.join(RESTORING);
+    if inside.symlink_metadata().is_err() || (folder.join(FILE).exists() && fs::remove_dir(&inside).is_ok()) {
+        return Ok(());
+    }
+    Err(Fault::new(
+        format!("`consort restore` into {} was interrupted", folder.display()),
+        "remove that directory and restore the backup again",
+    ))
+}
+
 fn fill(file: &Path, inside: &Path, seen: &mut Seen<'_>) -> Result<Restored, Fault> {
     let path = inside.join(FILE);
-    let mut from = fs::File::open(file).map_err(|error| Fault::at(file, &error))?;
+    let mut from = owned::open_named(file)?;
     let mut to = owned::open(&path, OpenOptions::new().write(true).create_new(true))?;
     std::io::copy(&mut from, &mut to).map_err(|error| Fault::at(&path, &error))?;
     drop(to);
@@ -155,7 +188,7 @@ fn fill(file: &Path, inside: &Path, seen: &mut Seen<'_>) -> Result<Restored, Fau
     let position = position.map_err(|error| no_backup(error.to_string()))?;
     let position = position.ok_or_else(|| no_backup("it has no position".into()))? as u64;
     let mut checked = 0;
-    let torn = tables::each_event(&copy, 0, |at, _| {
+    let torn = tables::each_event(&copy, 0, Time(i64::MIN), |at, _| {
         checked = at;
         seen(at, position);
     });
@@ -166,9 +199,10 @@ fn fill(file: &Path, inside: &Path, seen: &mut Seen<'_>) -> Result<Restored, Fau
         Err(fault) => return Err(no_backup(fault.what)),
     }
     put_beside(&copy, inside)?;
-    copy.execute_batch("DROP TABLE backup; DROP TABLE backup_file;")?;
+    // From here on it is another journal than the one that was copied.
+    copy.execute_batch("DROP TABLE backup; DROP TABLE backup_file; DROP TABLE IF EXISTS identity;")?;
     copy.close().map_err(|(_, error)| Fault::from(error))?;
-    drop(Acknowledged::begin(inside, position)?);
+    drop(Acknowledged::begin(inside, position, Identity::draw()?)?);
     let reading = recover::read(&path, &stock::standard().policy(), Capabilities::default())?;
     let living = reading.scheduler.view().living_count() as u64;
     let why = format!("the journal was restored from a backup that ends with event {position}");

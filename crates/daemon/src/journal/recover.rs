@@ -4,11 +4,12 @@
 //! write-ahead log, and a refusal must leave everything as it was found.
 
 use super::acknowledged;
+use super::identity::Identity;
 use super::snapshot::Found;
 use super::{snapshot, tables};
 use crate::fault::Fault;
 use consort_sched::{Policy, Scheduler};
-use consort_types::Capabilities;
+use consort_types::{Capabilities, Time};
 use rusqlite::Connection;
 use std::path::Path;
 use std::sync::Arc;
@@ -31,8 +32,14 @@ pub(super) struct Reading {
     last: u64,
     /// The position of the snapshot, where it can be read.
     saved: u64,
-    /// Whether there is a snapshot of this layout.
+    /// Whether there is a snapshot of this layout, and of this journal.
     pub has_snapshot: bool,
+    /// Which journal this is, where the database says so.
+    pub identity: Option<Identity>,
+    /// The state of the snapshot, where it knows more than the journal: only for telling what is lost.
+    pub ahead: Option<Box<Scheduler>>,
+    /// Why the snapshot cannot be one of this journal.
+    foreign: Option<String>,
 }
 
 /// Rebuilds the state: a snapshot if it fits, and the events after it.
@@ -51,10 +58,17 @@ pub(super) fn read(
         last: 0,
         saved: 0,
         has_snapshot: false,
+        identity: None,
+        ahead: None,
+        foreign: None,
     };
     let folder = path.parent().unwrap_or(path);
+    let mut whose = None;
     let saved = match snapshot::read(folder) {
-        Found::Saved(saved) => Some(saved),
+        Found::Saved(saved, identity) => {
+            whose = identity;
+            Some(saved)
+        }
         Found::Nothing => None,
         Found::Damaged(why) => {
             let note = format!("the snapshot was not used, the whole journal is replayed: {why}");
@@ -63,36 +77,44 @@ pub(super) fn read(
         }
         Found::Newer(layout) => return Err(snapshot::newer(folder, layout)),
     };
-    reading.has_snapshot = saved.is_some();
     reading.saved = saved.as_ref().map_or(0, |saved| saved.seen());
     match tables::look(path).and_then(|connection| {
         let last = connection.as_ref().map_or(Ok(0), tables::last_position)?;
-        Ok((connection, last))
+        let identity = connection.as_ref().map_or(Ok(None), tables::identity)?;
+        Ok((connection, last, identity))
     }) {
-        Ok((connection, last)) => (reading.connection, reading.last) = (connection, last),
+        Ok((connection, last, identity)) => {
+            (reading.connection, reading.last, reading.identity) = (connection, last, identity);
+        }
         Err(tables::Unreadable::Damaged(why)) => reading.damage = Some(why),
         Err(other) => return Err(other.into_fault(path)),
     }
-    if let Some(saved) = saved.filter(|saved| saved.seen() <= reading.last) {
-        reading.scheduler = Scheduler::restore(policy.clone(), capabilities, *saved);
+    if let Some(ahead) = saved.as_ref().filter(|saved| saved.seen() > reading.last) {
+        let ahead = Scheduler::restore(policy.clone(), capabilities, (**ahead).clone());
+        reading.ahead = Some(Box::new(ahead));
+    }
+    // One without an identity was written before there was any, and is renewed.
+    if let (Some(saved), Some(_), Some(connection)) = (saved, whose, &reading.connection) {
+        reading.has_snapshot = true;
+        let at = tables::time_of(connection, saved.seen()).unwrap_or(None);
+        if whose != reading.identity && reading.last > 0 {
+            reading.foreign = Some("is of another journal".into());
+        } else if at.is_some_and(|at| at != saved.now()) {
+            reading.foreign = Some(format!("does not fit event {}", saved.seen()));
+        } else if at.is_some() {
+            reading.scheduler = Scheduler::restore(policy.clone(), capabilities, *saved);
+        }
     }
     let from = reading.kept();
+    let since = if from == 0 { Time(i64::MIN) } else { reading.scheduler.view().now() };
     if let Some(connection) = &reading.connection {
-        reading.torn = tables::each_event(connection, from, |_, event| {
+        reading.torn = tables::each_event(connection, from, since, |_, event| {
             reading.scheduler.apply(&event);
             reading.scheduler.forget_outboxes();
         })?;
     }
     reading.replayed = reading.kept() - from;
     Ok(reading)
-}
-
-/// What a data directory without a journal still has of jobs.
-fn left_of_jobs(folder: &Path) -> Option<String> {
-    let has_entries = |name: &&str| folder.join(name).read_dir().is_ok_and(|mut all| all.next().is_some());
-    let snapshot = Some("snapshot").filter(|name| folder.join(name).exists());
-    let left = ["records", "logs"].into_iter().find(has_entries).or(snapshot);
-    left.map(|name| folder.join(name).display().to_string())
 }
 
 impl Reading {
@@ -107,6 +129,9 @@ impl Reading {
         if let Some(why) = &self.damage {
             return Some(format!("{} is damaged: {why}", path.display()));
         }
+        if let Some(how) = self.mismatch(found) {
+            return Some(how);
+        }
         if let (Some(torn), behind @ 1..) = (&self.torn, self.last.saturating_sub(kept + 1)) {
             let event = kept + 1;
             return Some(format!(
@@ -114,7 +139,7 @@ impl Reading {
             ));
         }
         let known = match found {
-            acknowledged::Found::Upto(position) => position.max(self.saved),
+            acknowledged::Found::Upto(position, _) => position.max(self.saved),
             _ => self.saved,
         };
         if known > kept {
@@ -129,18 +154,40 @@ impl Reading {
             return Some(format!("{what}, but events up to {known} had been acknowledged: {lost} lost"));
         }
         let how = match found {
-            acknowledged::Found::Upto(_) => return None,
+            acknowledged::Found::Upto(..) => return None,
             acknowledged::Found::Nothing if self.last == 0 => {
-                // A new journal, unless something is left of the jobs of an old one.
-                let left = left_of_jobs(path.parent().unwrap_or(path))?;
-                let (missing, mark) = (path.display(), acknowledged::FILE);
-                return Some(format!(
-                    "{missing} and {mark} are missing, but {left} is there: the journal was lost"
-                ));
+                let trace = trace(path.parent().unwrap_or(path))?; // without any it is a new journal
+                let files = format!("{} and {} are missing", path.display(), acknowledged::FILE);
+                return Some(format!("{files}, although consort was here: there is {trace}"));
             }
             acknowledged::Found::Nothing => "is missing or empty",
             acknowledged::Found::Damaged => "is damaged",
         };
         Some(format!("{} {how}, so whether the journal is whole is unknown", acknowledged::FILE))
     }
+
+    /// Which file is not of this journal, if any. A database without events is not compared: it may be new.
+    fn mismatch(&self, found: acknowledged::Found) -> Option<String> {
+        if let acknowledged::Found::Upto(_, whose @ Some(_)) = found
+            && self.last > 0
+            && whose != self.identity
+        {
+            return Some(format!("{} is of another journal than the events", acknowledged::FILE));
+        }
+        self.foreign.as_ref().map(|how| format!("the snapshot {how}"))
+    }
+}
+
+/// Something in a data directory that is there only after a journal was.
+fn trace(folder: &Path) -> Option<String> {
+    let is_file = |name: &&str| folder.join(name).symlink_metadata().is_ok();
+    if let Some(file) = ["inventory.json", "slurm.json", "snapshot"].into_iter().find(is_file) {
+        return Some(file.into());
+    }
+    let is_ours = |name: &str| name.contains('#') || name.parse::<u64>().is_ok();
+    ["run", "records", "logs"].iter().find_map(|place| {
+        let entries = std::fs::read_dir(folder.join(place)).ok()?;
+        let mut names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        names.find(|name| is_ours(name)).map(|name| format!("{place}/{name}"))
+    })
 }

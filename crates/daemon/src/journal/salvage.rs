@@ -7,7 +7,7 @@ use super::acknowledged::FILE;
 use super::{history, tables};
 use crate::fault::Fault;
 use consort_sched::{Scheduler, stock};
-use consort_types::{Capabilities, JobId};
+use consort_types::{Capabilities, JobId, Time};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, params};
 use std::fs;
@@ -152,7 +152,7 @@ fn carry_events(old: &Connection, new: &Connection) -> Result<u64, Fault> {
     let mut last = 0;
     {
         let mut insert = transaction.prepare("INSERT INTO event VALUES (?1, ?2, ?3)")?;
-        let _ = tables::each_event(old, 0, |position, event| {
+        let _ = tables::each_event(old, 0, Time(i64::MIN), |position, event| {
             let body = super::bytes::write(&event);
             if position == last + 1
                 && insert.execute(params![position as i64, crc32fast::hash(&body), body]).is_ok()
@@ -192,7 +192,7 @@ fn carry(old: &Connection, new: &Connection, table: &str, upto: Option<u64>) -> 
 fn tell_endings_again(new: &Connection) -> Result<(), Fault> {
     let mut scheduler = Scheduler::new(stock::standard().policy(), Capabilities::default());
     let mut records = vec![];
-    tables::each_event(new, 0, |_, event| {
+    tables::each_event(new, 0, Time(i64::MIN), |_, event| {
         scheduler.apply(&event);
         records.extend(scheduler.take_ended().iter().map(history::Record::of));
         scheduler.forget_outboxes();

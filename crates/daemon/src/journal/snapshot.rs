@@ -6,6 +6,7 @@
 //! one before it goes on. A snapshot is written beside the old one and put in its place by renaming, so a
 //! crash in the middle leaves the old one.
 
+use super::identity::Identity;
 use crate::crash;
 use crate::fault::Fault;
 use consort_agent::owned::{self, Refused};
@@ -28,10 +29,11 @@ pub fn weight(event: &Event) -> u64 {
     }
 }
 
-/// Writes a snapshot and returns its size. Called beside the loop, on a copy of the state.
-pub fn write(folder: &Path, saved: &Saved) -> Result<u64, Fault> {
+/// Writes a snapshot of this journal and returns its size. Called beside the loop, on a copy of the state.
+pub fn write(folder: &Path, saved: &Saved, identity: Identity) -> Result<u64, Fault> {
     let (path, beside) = (folder.join(FILE), folder.join("snapshot.new"));
-    let body = postcard::to_stdvec(saved).expect("a state is plain data");
+    let mut body = postcard::to_stdvec(saved).expect("a state is plain data");
+    body.extend(identity.bytes()); // behind the state, where programs that do not know of it do not look
     let file = owned::open(&beside, File::options().write(true).create(true).truncate(true))?;
     let put = || -> std::io::Result<u64> {
         let mut file = BufWriter::new(&file);
@@ -55,8 +57,8 @@ pub fn write(folder: &Path, saved: &Saved) -> Result<u64, Fault> {
 
 /// What lies where the snapshot should be.
 pub enum Found {
-    /// A state that this program can go on from.
-    Saved(Box<Saved>),
+    /// A state that this program can go on from, and of which journal it is.
+    Saved(Box<Saved>, Option<Identity>),
     /// Nothing, or a snapshot of an older version of the program: the journal says the same, only slower.
     Nothing,
     /// Something that cannot be used, and why: likewise.
@@ -98,11 +100,11 @@ fn understand(bytes: &[u8]) -> Result<Found, String> {
         return Ok(Found::Newer(layout));
     }
     let hash = u64::from_le_bytes(head[12..20].try_into().expect("eight bytes"));
-    let saved: Saved = postcard::from_bytes(body).map_err(|error| error.to_string())?;
+    let (saved, behind): (Saved, _) = postcard::take_from_bytes(body).map_err(|error| error.to_string())?;
     if saved.state_hash() != hash {
         return Err("the hash of its state differs".into());
     }
-    Ok(Found::Saved(Box::new(saved)))
+    Ok(Found::Saved(Box::new(saved), Identity::of(behind)))
 }
 
 /// Of everything behind the magic, so that a damaged number of the layout is not taken for a newer one. Layouts before 12

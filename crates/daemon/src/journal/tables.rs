@@ -4,9 +4,10 @@
 //! loop. Events, what jobs run and jobs that ended carry a checksum each, because a disk may lie about what it kept.
 
 use super::bytes::{self, Unreadable as Bytes};
+use super::identity::Identity;
 use super::{Batch, NotCommitted, extent, history};
 use crate::crash;
-use crate::fault::Fault;
+use crate::fault::{FREE_SPACE, Fault, sqlite_remedy};
 use consort_agent::owned;
 use consort_sched::Scheduler;
 use consort_types::{Actor, Digest, Event, Fact, Input, JobId, JobSpec, Time, Work};
@@ -34,6 +35,7 @@ const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS lost(
         job INTEGER NOT NULL, allocation TEXT NOT NULL, position INTEGER NOT NULL, bytes INTEGER NOT NULL,
         since INTEGER NOT NULL, PRIMARY KEY(job, allocation)) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS identity(id BLOB NOT NULL);
 ";
 
 /// From version 1 to 2. What was written without a checksum stays without one.
@@ -70,12 +72,24 @@ impl Unreadable {
                 "use the version of consort that wrote it, or another data directory",
             ),
             Unreadable::Fault(fault) => fault,
-            Unreadable::Other(error) => Fault::new(
-                format!("{} cannot be opened: {error}", path.display()),
-                "give this user access to it, or choose another data directory",
+            // A disk without room for the log's index is told as a file that cannot be opened.
+            Unreadable::Other(error) if is_full(path) => Fault::new(
+                format!("{} cannot be opened, because its disk is full: {error}", path.display()),
+                FREE_SPACE,
             ),
+            Unreadable::Other(error) => {
+                let what = format!("{} cannot be opened: {error}", path.display());
+                Fault::new(what, sqlite_remedy(&error))
+            }
         }
     }
+}
+
+/// Whether the disk has not even room for what SQLite needs to open a file.
+fn is_full(path: &Path) -> bool {
+    const NEEDED: u64 = 128 << 10;
+    let folder = path.parent().unwrap_or(path);
+    rustix::fs::statvfs(folder).is_ok_and(|disk| disk.f_bavail * disk.f_frsize < NEEDED)
 }
 
 impl From<Fault> for Unreadable {
@@ -164,10 +178,40 @@ pub(super) fn take_in_log(connection: &Connection) -> Result<(), rusqlite::Error
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
 }
 
+/// Whether a table was made.
+fn is_there(connection: &Connection, table: &str) -> Result<bool, rusqlite::Error> {
+    let there = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?1";
+    Ok(connection.query_row(there, [table], |row| row.get::<_, i64>(0))? > 0)
+}
+
+/// Which journal this is; nothing where an older version wrote it.
+pub(super) fn identity(connection: &Connection) -> Result<Option<Identity>, rusqlite::Error> {
+    if !is_there(connection, "identity")? {
+        return Ok(None);
+    }
+    let found =
+        connection.query_row("SELECT id FROM identity", [], |row| row.get::<_, Vec<u8>>(0)).optional()?;
+    Ok(found.and_then(|bytes| Identity::of(&bytes)))
+}
+
+/// Writes down which journal this is, from now on.
+pub(super) fn identify(connection: &Connection, identity: Identity) -> Result<(), rusqlite::Error> {
+    let transaction = connection.unchecked_transaction()?;
+    transaction.execute("DELETE FROM identity", [])?;
+    transaction.execute("INSERT INTO identity VALUES (?1)", [identity.bytes()])?;
+    transaction.commit()
+}
+
+/// When an event happened, if it can be read.
+pub(super) fn time_of(connection: &Connection, position: u64) -> Result<Option<Time>, rusqlite::Error> {
+    let mut statement = connection.prepare("SELECT body FROM event WHERE position = ?1")?;
+    let body = statement.query_row([position as i64], |row| row.get::<_, Vec<u8>>(0)).optional()?;
+    Ok(body.and_then(|body| bytes::read(&body).ok()).map(|event| event.at))
+}
+
 /// The position of the last row; 0 where the tables were never made.
 pub(super) fn last_position(connection: &Connection) -> Result<u64, rusqlite::Error> {
-    let there = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'event'";
-    if connection.query_row(there, [], |row| row.get::<_, i64>(0))? == 0 {
+    if !is_there(connection, "event")? {
         return Ok(0);
     }
     let last: Option<i64> = connection.query_row("SELECT max(position) FROM event", [], |row| row.get(0))?;
@@ -177,10 +221,12 @@ pub(super) fn last_position(connection: &Connection) -> Result<u64, rusqlite::Er
 /// Why the events end before the table does.
 pub(super) type Torn = String;
 
-/// Every event behind a position, in order, until one is missing or damaged; then says how.
+/// Every event behind a position, in order, until one is missing, damaged or earlier than the one before it; then says how.
+/// The first must not be earlier than `since`.
 pub(super) fn each_event(
     connection: &Connection,
     behind: u64,
+    mut since: Time,
     mut each: impl FnMut(u64, Event),
 ) -> Result<Option<Torn>, Fault> {
     if last_position(connection)? == behind {
@@ -209,7 +255,11 @@ pub(super) fn each_event(
             return Ok(Some("has a wrong checksum".into()));
         }
         match bytes::read(body) {
-            Ok(event) => each(position, event),
+            Ok(event) if event.at < since => return Ok(Some("is earlier than the event before it".into())),
+            Ok(event) => {
+                since = event.at;
+                each(position, event);
+            }
             Err(newer @ Bytes::Newer(_)) => {
                 let what = format!("event {position} of the journal {newer}");
                 return Err(Fault::new(what, "use the version of consort that wrote it"));
@@ -218,6 +268,20 @@ pub(super) fn each_event(
         }
         expected += 1;
     }
+}
+
+/// The bytes of every event behind a position that can be read, whatever they are.
+pub(super) fn each_body(
+    connection: &Connection,
+    behind: u64,
+    mut each: impl FnMut(&[u8]),
+) -> Result<(), rusqlite::Error> {
+    let mut statement = connection.prepare("SELECT body FROM event WHERE position > ?1 ORDER BY position")?;
+    let mut rows = statement.query([behind as i64])?;
+    while let Some(row) = rows.next()? {
+        each(row.get_ref(0)?.as_blob().unwrap_or_default());
+    }
+    Ok(())
 }
 
 /// Moves the events behind a position out of the way, into a file that people can read. Returns how many.
@@ -264,6 +328,10 @@ pub(super) fn forget_endings(
 fn not_committed(error: rusqlite::Error) -> NotCommitted {
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => NotCommitted::Full,
+        Some(ErrorCode::ConstraintViolation) => NotCommitted::Broken(Fault::new(
+            format!("another consort writes to the same journal ({error}); this one stops"),
+            "find the processes that use this data directory, end all but one, and check the journal with `consort replay`",
+        )),
         // A disk that is full for the log beside the file is told as a failed write.
         Some(ErrorCode::SystemIoFailure) if error.to_string().contains("full") => NotCommitted::Full,
         _ => NotCommitted::Broken(error.into()),
@@ -413,7 +481,7 @@ impl Shelf {
 
     /// Every event behind a position, in order.
     pub fn each_event(&self, behind: u64, each: impl FnMut(u64, Event)) -> Result<Option<String>, Fault> {
-        each_event(&self.hold(), behind, each)
+        each_event(&self.hold(), behind, Time(i64::MIN), each)
     }
 
     /// At most so many events behind a position, with the job that a submission became.

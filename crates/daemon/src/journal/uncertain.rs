@@ -82,6 +82,6 @@ pub(super) fn note(folder: &Path, scheduler: &Scheduler) -> Option<String> {
 }
 
 fn read(folder: &Path) -> Uncertain {
-    let text = std::fs::read(folder.join(FILE)).unwrap_or_default();
+    let text = crate::folder::read(&folder.join(FILE)).unwrap_or(None).unwrap_or_default();
     serde_json::from_slice(&text).unwrap_or_default()
 }

@@ -17,7 +17,6 @@ pub(super) struct Announced {
 impl Announced {
     /// Writes the address to one file and the socket, if there is one, to the other.
     pub fn new(address: &Path, url: &str, socket: Option<(&Path, Option<&str>)>) -> Result<Self, Fault> {
-        let said = |path: &Path| std::fs::read_to_string(path).unwrap_or_default().trim().to_string();
         let is_other = |said: &String| !said.is_empty() && said != url && is_taken_by_us(said);
         let other = Some(said(address)).filter(is_other);
         let mut files = vec![];
@@ -43,11 +42,16 @@ impl Announced {
     }
 }
 
+/// What such a file says; nothing where there is none that we would have written.
+fn said(path: &Path) -> String {
+    let bytes = folder::read(path).unwrap_or(None).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).trim().into()
+}
+
 impl Drop for Announced {
     fn drop(&mut self) {
         for (path, text) in &self.files {
-            let said = std::fs::read_to_string(path).unwrap_or_default();
-            if said.trim() == text {
+            if said(path) == *text {
                 let _ = std::fs::remove_file(path);
             }
         }

@@ -10,13 +10,13 @@ use crate::journal::Journal;
 use crate::mail::mailbox;
 use crate::site::{Admits, LogFile, Reading, Site, log_files};
 use consort_agent::containers::{Choice, Containers};
-use consort_agent::discover::{Declared, FoundDevice, Inventory, Sources, discover};
+use consort_agent::discover::{Declared, FoundDevice, Inventory, Search, Sources, discover};
 use consort_agent::launch::ShimProgram;
 use consort_agent::progress::Faults;
 use consort_agent::telemetry::{self, Telemetry};
 use consort_local::{LocalWorld, Reporter, Setup};
 use consort_types::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -61,7 +61,8 @@ pub fn up(options: &Options, local: Local, host: Arc<dyn Host>) -> Result<(), Fa
     notes.extend(found.notes.iter().cloned());
     notes.extend(consort_agent::shim::unenforced());
     let is_busy = scheduler.view().granted().next().is_some();
-    let machine = Machine::settle(folder.path(), found, is_busy, &mut notes)?;
+    let searches = &sources.declared.searches;
+    let machine = Machine::settle(folder.path(), found, searches, is_busy, &mut notes)?;
     let clock = Clock::open(folder.path(), scheduler.view().now(), is_busy)?;
     let node = machine.introduce(&mut scheduler, clock, &mut journal, is_busy, &mut notes)?;
     let first_device = scheduler.view().node_by_id(node).map_or(0, |node| node.first.0);
@@ -97,7 +98,9 @@ pub fn up(options: &Options, local: Local, host: Arc<dyn Host>) -> Result<(), Fa
     let is_watched = |position: u32| {
         inventory.devices().get(position as usize).is_some_and(|device| device.vendor == "nvidia")
     };
-    let is_missing = |illness: &Illness| *illness.why == *MISSING && !is_watched(illness.device);
+    let is_missing = |illness: &Illness| {
+        *illness.why == *UNDECLARED || (*illness.why == *MISSING && !is_watched(illness.device))
+    };
     let known = ill(&scheduler).into_iter().map(|(device, why)| Illness { device, why });
     let (missing, known): (Vec<Illness>, Vec<Illness>) = known.partition(is_missing);
     world.keep_ill(missing);
@@ -129,14 +132,15 @@ pub fn up(options: &Options, local: Local, host: Arc<dyn Host>) -> Result<(), Fa
 /// What is looked for, and what is declared.
 fn declared(named: Option<&Path>, folder: &Path) -> Result<Declared, Fault> {
     let path = named.map_or_else(|| folder.join("devices.yaml"), Path::to_path_buf);
-    match std::fs::read_to_string(&path) {
-        Ok(text) => Declared::parse(&path.display().to_string(), &text)
-            .map_err(|error| Fault::request(error.to_string(), "fix that file")),
-        Err(error) if named.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
-            Ok(Declared::default())
-        }
-        Err(error) => Err(Fault::at(&path, &error)),
-    }
+    let text = match named {
+        Some(_) => folder::read_named(&path)?,
+        None => match folder::read(&path)? {
+            Some(bytes) => folder::text(&path, bytes)?,
+            None => return Ok(Declared::default()),
+        },
+    };
+    Declared::parse(&path.display().to_string(), &text)
+        .map_err(|error| Fault::request(error.to_string(), "fix that file"))
 }
 
 impl Halt for LocalWorld {
@@ -150,6 +154,9 @@ struct Machine {
     inventory: Inventory,
     /// Devices that were there when the work that still runs was started, and are not any more.
     missing: Vec<Illness>,
+    /// Positions of devices that are described no more, by `devices.yaml` or because it is not searched for them: that
+    /// says nothing about the hardware, so work that holds them goes on, and nothing new starts there.
+    undeclared: Vec<u32>,
     /// Whether the devices are others than last time.
     changed: bool,
     path: PathBuf,
@@ -161,32 +168,34 @@ impl Machine {
     fn settle(
         folder: &Path,
         found: Inventory,
+        searches: &[Search],
         is_busy: bool,
         notes: &mut Vec<String>,
     ) -> Result<Self, Fault> {
         let path = folder.join("inventory.json");
         let known: Option<Inventory> =
-            std::fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+            folder::read(&path)?.and_then(|bytes| serde_json::from_slice(&bytes).ok());
         let identities = |inventory: &Inventory| -> Vec<(String, String)> {
             let pair = |device: &FoundDevice| (device.kind.clone(), device.identity.clone());
             inventory.devices().iter().map(pair).collect()
         };
-        let Some(known) = known else {
-            return Ok(Machine { inventory: found, missing: vec![], changed: false, path });
+        let (missing, undeclared) = (vec![], vec![]);
+        let known = match known {
+            Some(known) if identities(&known) != identities(&found) => known,
+            _ => return Ok(Machine { inventory: found, missing, undeclared, changed: false, path }),
         };
-        if identities(&known) == identities(&found) {
-            return Ok(Machine { inventory: found, missing: vec![], changed: false, path });
-        }
         if !is_busy {
             notes.push("the devices of this machine have changed since the last start".into());
-            return Ok(Machine { inventory: found, missing: vec![], changed: true, path });
+            return Ok(Machine { inventory: found, missing, undeclared, changed: true, path });
         }
         let there = identities(&found);
-        let missing: Vec<Illness> = (0..)
-            .zip(identities(&known))
-            .filter(|(_, device)| !there.contains(device))
-            .map(|(device, _)| Illness { device, why: MISSING.into() })
-            .collect();
+        let is_gone = |(position, _): &(u32, _)| !there.contains(&identities(&known)[*position as usize]);
+        let is_described_away = |(_, device): &(u32, &FoundDevice)| device.is_described_away(searches);
+        let (undeclared, missing): (Vec<_>, Vec<_>) =
+            (0..).zip(known.devices()).filter(is_gone).partition(is_described_away);
+        let undeclared = undeclared.into_iter().map(|(position, _)| position).collect();
+        let ill = |(device, _): (u32, &FoundDevice)| Illness { device, why: MISSING.into() };
+        let missing: Vec<Illness> = missing.into_iter().map(ill).collect();
         let before = identities(&known);
         let new = there.iter().filter(|device| !before.contains(device)).count();
         if new > 0 {
@@ -195,7 +204,7 @@ impl Machine {
         if !missing.is_empty() {
             notes.push(format!("{} devices are missing", missing.len()));
         }
-        Ok(Machine { inventory: known, missing, changed: false, path })
+        Ok(Machine { inventory: known, missing, undeclared, changed: false, path })
     }
 
     /// Tells the scheduler, durably.
@@ -226,7 +235,7 @@ impl Machine {
         }
         let is_other = first.as_ref().is_some_and(|first| *first != spec);
         let mut ill = ill(introduction.scheduler());
-        ill.retain(|_, why| **why != *MISSING); // whether they are is found out anew
+        ill.retain(|_, why| ![MISSING, UNDECLARED].contains(&&**why)); // whether they are is found out anew
         match first {
             // Work that runs is not ended because somebody described the machine anew.
             Some(first) if is_busy && is_other => {
@@ -250,6 +259,11 @@ impl Machine {
         for missing in &self.missing {
             ill.insert(missing.device, missing.why.clone());
         }
+        let shares = self.set_apart(introduction.scheduler(), &mut ill, notes);
+        let (before, host) = foreign(introduction.scheduler());
+        if shares != before {
+            introduction.say(Input::ForeignUse { node: NodeId(0), shares, host })?;
+        }
         if ill != self::ill(introduction.scheduler()) {
             let ill = ill.into_iter().map(|(device, why)| Illness { device, why }).collect();
             introduction.say(Input::DeviceHealth { node: NodeId(0), ill })?;
@@ -259,6 +273,67 @@ impl Machine {
         folder::write_private(&self.path, &bytes)?;
         Ok(NodeId(0))
     }
+
+    /// Keeps new work from devices that are described no more: those that no job holds are unhealthy; of those that one
+    /// holds the rest is in use by others, because an unhealthy device would end that job. Returns what is, by position.
+    fn set_apart(
+        &self,
+        scheduler: &consort_sched::Scheduler,
+        ill: &mut BTreeMap<u32, Arc<str>>,
+        notes: &mut Vec<String>,
+    ) -> Vec<u16> {
+        let view = scheduler.view();
+        let Some(node) = view.nodes().next() else { return vec![] };
+        let mut shares = vec![0; node.devices as usize];
+        let mut held = BTreeSet::new();
+        for &position in &self.undeclared {
+            let device = DeviceId(node.first.0 + position);
+            if position >= node.devices {
+                continue;
+            } else if view.device(device).held > 0 {
+                shares[position as usize] = WHOLE;
+                held.insert(device);
+            } else {
+                ill.insert(position, UNDECLARED.into());
+            }
+        }
+        if !self.undeclared.is_empty() {
+            let are = if self.undeclared.len() == 1 { "device is" } else { "devices are" };
+            let jobs = holders(scheduler, &held);
+            let jobs = if jobs.is_empty() {
+                jobs
+            } else {
+                format!("; {jobs} until the end, and no other job starts there")
+            };
+            notes.push(format!("{} {are} no longer declared{jobs}", self.undeclared.len()));
+        }
+        shares
+    }
+}
+
+/// `job 3 (train) and 2 others keep theirs`, of jobs that hold any of these devices.
+fn holders(scheduler: &consort_sched::Scheduler, devices: &BTreeSet<DeviceId>) -> String {
+    let view = scheduler.view();
+    let asks = view.granted().filter_map(|id| view.ask(id));
+    let jobs: BTreeMap<JobId, String> = asks
+        .filter(|ask| ask.grants().iter().any(|grant| devices.contains(&grant.device)))
+        .map(|ask| (ask.id().job, ask.spec().name.clone()))
+        .collect();
+    let named: Vec<String> = jobs.iter().take(3).map(|(id, name)| format!("job {id} ({name})")).collect();
+    let keep = if jobs.len() == 1 { "keeps its devices" } else { "keep their devices" };
+    match (jobs.len(), jobs.len() - named.len()) {
+        (0, _) => String::new(),
+        (_, 0) => format!("{} {keep}", named.join(", ")),
+        (_, more) => format!("{} and {more} more {keep}", named.join(", ")),
+    }
+}
+
+/// What the scheduler knows to be in use by others, by position, and of the host.
+fn foreign(scheduler: &consort_sched::Scheduler) -> (Vec<u16>, consort_types::Host) {
+    let view = scheduler.view();
+    let Some(node) = view.nodes().next() else { return (vec![], consort_types::Host::NONE) };
+    let devices = (0..node.devices).map(|position| view.device(DeviceId(node.first.0 + position)));
+    (devices.map(|device| device.foreign).collect(), view.host_foreign(node.id))
 }
 
 /// Devices that the scheduler knows to be ill, by position.
@@ -271,6 +346,9 @@ fn ill(scheduler: &consort_sched::Scheduler) -> BTreeMap<u32, Arc<str>> {
 
 /// What is said of a device that was there and is not any more.
 const MISSING: &str = "it is no longer there";
+
+/// What is said of a device that nobody declares any more.
+const UNDECLARED: &str = "it is no longer declared";
 
 /// Positions at which the machine no longer has what it was said to have.
 fn misfits(said: &NodeSpec, found: &NodeSpec) -> Vec<(u32, Arc<str>)> {

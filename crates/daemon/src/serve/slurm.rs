@@ -156,7 +156,7 @@ pub(super) fn unanswered(trouble: &Trouble) -> Fault {
 /// What the file about devices says of their kinds.
 fn kinds(path: Option<&Path>) -> Result<Vec<KindSpec>, Fault> {
     let Some(path) = path else { return Ok(vec![]) };
-    let text = std::fs::read_to_string(path).map_err(|error| Fault::at(path, &error))?;
+    let text = crate::folder::read_named(path)?;
     let declared = Declared::parse(&path.display().to_string(), &text)
         .map_err(|error| Fault::request(error.to_string(), "mend that file"))?;
     match declared == (Declared { kinds: declared.kinds.clone(), ..Declared::default() }) {

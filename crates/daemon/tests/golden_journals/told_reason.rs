@@ -43,6 +43,7 @@ pub fn facts(ask: AskId, reason: &Reason) -> Value {
             nearest: _,
             holders,
             others,
+            most: _,
         } => (
             "no-room",
             json!({

@@ -7,12 +7,9 @@
 use super::plan::{Placed, Plan};
 use super::refusal::Refusal;
 use super::work::{Task, Work};
-use consort_types::file::limits;
+use consort_types::file::limits::{self, STAGES};
 use std::collections::BTreeMap;
 use std::fmt::Write;
-
-/// Stages of one job that a scheduler accepts. Files may have more, for the simulator.
-const STAGES: usize = 256;
 
 /// A text that `consort submit` reads.
 pub fn job(name: &str, work: &Work, plan: &Plan, seconds: f64) -> Result<String, Refusal> {

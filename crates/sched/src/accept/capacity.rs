@@ -36,6 +36,22 @@ impl Scheduler {
         Ok(())
     }
 
+    /// The most members of a role that an empty, healthy cluster could hold, if that is less than it needs. Looks at no
+    /// node: what only nodes by themselves could tell is taken to fit.
+    pub(crate) fn too_few(cluster: &Cluster, role: &ClassRole) -> Option<u32> {
+        let most = |shape: &ClassShape| {
+            let is_plain = shape.features.is_empty() && shape.host.is_none() && shape.devices > 0;
+            let kinds = shape.kinds(cluster).filter(|&kind| shape.suits(cluster, kind));
+            let total = |kind: KindId| -> u64 {
+                let sizes = sizes(cluster, shape, kind).into_iter();
+                sizes.map(|(members, nodes)| u64::from(members) * u64::from(nodes)).sum()
+            };
+            if is_plain { kinds.map(total).max().unwrap_or(0) } else { u64::MAX }
+        };
+        let most = role.shapes.iter().map(most).max()?;
+        (most < u64::from(role.count.min)).then_some(most as u32)
+    }
+
     /// The most members of a shape that an empty, healthy cluster could hold.
     fn most_members(&self, shape: &ClassShape) -> u32 {
         shape.kinds(&self.state.cluster).map(|kind| self.most_of_kind(shape, kind)).max().unwrap_or(0)

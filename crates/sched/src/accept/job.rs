@@ -4,10 +4,9 @@ use super::{NAME, Verdict, features, host, refuse, span, text};
 use crate::class::Class;
 use crate::scheduler::Scheduler;
 use crate::state::cluster::Level;
+use consort_types::file::limits::{ROLES, STAGES};
 use consort_types::*;
 
-const STAGES: usize = 256;
-const ROLES: usize = 16;
 const SHAPES: usize = 16;
 const MEMBERS: u32 = 1_000_000;
 /// Asks of all living jobs together: each costs a few hundred bytes of memory.

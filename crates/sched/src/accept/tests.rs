@@ -114,9 +114,10 @@ fn names_are_printable_and_not_too_long() {
     let s = house();
     let named = |name: String| changed(|spec| spec.name = name);
     let what = "the name of the job";
-    no(&s, named(String::new()), Rule::OutOfRange, &format!("{what} has 0 bytes"), "use 1 to 256");
-    no(&s, named("x".repeat(257)), Rule::OutOfRange, &format!("{what} has 257 bytes"), "use 1 to 256");
+    no(&s, named(String::new()), Rule::OutOfRange, &format!("{what} has 0 characters"), "use 1 to 256");
+    no(&s, named("x".repeat(257)), Rule::OutOfRange, &format!("{what} has 257 characters"), "use 1 to 256");
     yes(&s, named("x".repeat(256)));
+    yes(&s, named("訓".repeat(256)));
     let hidden = changed(|spec| spec.name = "a\u{200b}".into());
     let subject = "the name of the job \"a\\u{200b}\" contains control or invisible characters";
     no(&s, hidden, Rule::Malformed, subject, "use printable characters");
@@ -416,7 +417,13 @@ fn features_of_nodes_are_short_in_order_and_printable() {
     no(&s, featured("n", &["nvme", "ib"]), Rule::Malformed, subject, remedy);
     no(&s, featured("n", &["ib", "ib"]), Rule::Malformed, subject, remedy);
     let long = "x".repeat(65);
-    no(&s, featured("n", &[&long]), Rule::OutOfRange, "the name of a feature has 65 bytes", "use 1 to 64");
+    no(
+        &s,
+        featured("n", &[&long]),
+        Rule::OutOfRange,
+        "the name of a feature has 65 characters",
+        "use 1 to 64",
+    );
     let subject = r#"the name of a feature "a\0" contains control or invisible characters"#;
     no(&s, featured("n", &["a\0"]), Rule::Malformed, subject, "use printable characters");
     let many: Vec<String> = (0..257).map(|number| format!("{number:03}")).collect();
@@ -690,7 +697,7 @@ fn news_of_allocations_is_fenced_by_the_attempt() {
         }
     }
     all(id).into_iter().for_each(|input| yes(&s, input));
-    let subject = "the reason has 4097 bytes";
+    let subject = "the reason has 4097 characters";
     let long = Input::StartRefused { allocation: id, why: "x".repeat(4097) };
     no(&s, long, Rule::OutOfRange, subject, "use 1 to 4096");
     say(&mut s, Input::Started(id));

@@ -299,7 +299,10 @@ mod tests {
         say(&mut scheduler, Input::NodeLeft(NodeId(0)));
         assert_eq!(scheduler.view().node("n1"), None);
         assert_eq!(no(&scheduler).unwrap_err().rule, Rule::NotThere);
-        assert_eq!(reason(&scheduler), "needs 4 a, 2 free");
+        assert_eq!(
+            reason(&scheduler),
+            "needs 4 a, 2 free; it can never start here: the whole cluster has room for 2"
+        );
         say(&mut scheduler, Input::NodeJoined(node("n3")));
         assert_eq!(scheduler.view().node("n3"), Some(NodeId(0)), "its number is used again");
         assert_eq!(scheduler.plan(Time::ZERO).moves.len(), 1);

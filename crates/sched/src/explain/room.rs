@@ -3,6 +3,7 @@
 use crate::class::ClassRole;
 use crate::draft::{Choice, Draft, room};
 use crate::holders::{Holders, Rank, of_each};
+use crate::scheduler::Scheduler;
 use crate::view::{AskView, View};
 use consort_types::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -111,6 +112,7 @@ pub(crate) fn no_room<'a>(draft: &mut Draft<'a>, ask: &AskView<'a>) -> Reason {
         nearest: if hosted && enough { nearest_host(draft, ask) } else { None },
         holders,
         others,
+        most: ask.class().roles.iter().find_map(|role| Scheduler::too_few(&draft.state.cluster, role)),
     }
 }
 

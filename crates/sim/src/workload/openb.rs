@@ -188,7 +188,7 @@ fn models(text: &str) -> Result<Vec<String>, Expected> {
         if !models.contains(&model) {
             models.push(model);
         }
-        if models.len() > limits::STAGES {
+        if models.len() > limits::LISTED {
             return Err("at most 1,000 models".into());
         }
     }

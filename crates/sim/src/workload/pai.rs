@@ -192,7 +192,7 @@ fn add(
         return Ok(());
     };
     let gang = &mut gangs.list[position];
-    if gang.roles.len() == limits::STAGES {
+    if gang.roles.len() == limits::LISTED {
         return Err(table.place_of(task).fail("is beyond the limit of 1,000 tasks per job"));
     }
     (gang.start, gang.end) = (gang.start.min(start), gang.end.max(end));

@@ -100,8 +100,12 @@ fn one_worker(text: &str) -> Result<u32, value::Expected> {
 
 fn roles(node: Node, dialect: Dialect) -> Result<Vec<Member>, ReadError> {
     let (place, nodes) = (node.place, node.list("roles")?);
-    if nodes.is_empty() || nodes.len() > limits::STAGES {
-        return Err(place.fail(format!("`roles` has {} entries, expected 1 to 1,000", nodes.len())));
+    if nodes.is_empty() || nodes.len() > limits::ROLES {
+        return Err(place.fail(format!(
+            "`roles` has {} entries, expected 1 to {}",
+            nodes.len(),
+            limits::ROLES
+        )));
     }
     let mut known = vec!["name", "count", "devices", "shapes"];
     known.extend(OF_A_SHAPE);

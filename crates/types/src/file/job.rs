@@ -61,7 +61,8 @@ pub const DEFAULT: &str = "default";
 pub struct Around<'a> {
     /// The instant of submission: deadlines with a plus sign count from here.
     pub now: Time,
-    /// An absolute path: where workers are started unless the file says otherwise.
+    /// An absolute path: where workers are started unless the file says otherwise. Empty where there is no such folder, as
+    /// for a request: then they are started in `/`, and a relative path is refused.
     pub workdir: &'a str,
 }
 

@@ -11,8 +11,12 @@ pub const YAML_VALUES: usize = 20_000_000;
 pub const YAML_DEPTH: usize = 32;
 /// Jobs of one workload.
 pub const JOBS: usize = 5_000_000;
-/// Stages of one job, and roles of one stage.
-pub const STAGES: usize = 1_000;
+/// Stages of one job.
+pub const STAGES: usize = 256;
+/// Roles of one stage.
+pub const ROLES: usize = 16;
+/// Tasks of one job of a published trace, and models that one of its tasks accepts.
+pub const LISTED: usize = 1_000;
 /// Devices of one cluster.
 pub const DEVICES: u64 = 1_000_000;
 /// Levels of the topology above the node.

@@ -25,7 +25,11 @@ pub fn read<B>(
     let known: Vec<&str> = ["name", "after"].iter().chain(known).copied().collect();
     let (place, nodes) = (node.place, node.list("stages")?);
     if nodes.is_empty() || nodes.len() > limits::STAGES {
-        return Err(place.fail(format!("`stages` has {} entries, expected 1 to 1,000", nodes.len())));
+        return Err(place.fail(format!(
+            "`stages` has {} entries, expected 1 to {}",
+            nodes.len(),
+            limits::STAGES
+        )));
     }
     let (mut stages, mut positions) = (vec![], BTreeMap::new());
     for node in nodes {

@@ -205,14 +205,14 @@ pub fn memory(text: &str) -> Result<u64, Expected> {
         "PiB" | "Pi" => 1 << 50,
         _ => return Err(expected()),
     };
+    if bare && number.bytes().any(|byte| byte.is_ascii_digit() && byte != b'0') {
+        return Err(format!("a unit, like {number}GiB"));
+    }
     // Bytes may have more digits than a decimal number of larger units is given.
     let bytes = match number.parse::<u64>() {
         Ok(number) => u128::from(number) * unit,
         Err(_) => u128::from(thousandths(number).ok_or_else(expected)?) * unit / 1000,
     };
-    if bare && bytes > 0 {
-        return Err(format!("a unit, like {number}GiB"));
-    }
     if bytes > u128::from(limits::MEMORY_BYTES) { Err(expected()) } else { Ok(bytes as u64) }
 }
 
@@ -287,7 +287,21 @@ mod tests {
         assert_eq!(memory("1.5TiB"), Ok(3 << 39));
         assert_eq!(memory("151397597184B"), Ok(141 << 30));
         assert_eq!((memory("40Gi"), memory("512 Mi"), memory("0")), (Ok(40 << 30), Ok(512 << 20), Ok(0)));
-        for text in ["", "GiB", "1e9", "-1GiB", "1.2345GiB", "2PiB", "40gib", "1..5GiB", "40", "1.5"] {
+        for text in [
+            "",
+            "GiB",
+            "1e9",
+            "-1GiB",
+            "1.2345GiB",
+            "2PiB",
+            "40gib",
+            "1..5GiB",
+            "40",
+            "1.5",
+            "0.5",
+            "0.0001",
+            ".5",
+        ] {
             assert!(memory(text).is_err(), "{text}");
         }
     }

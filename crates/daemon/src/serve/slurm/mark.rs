@@ -22,14 +22,14 @@ impl Mark {
     /// Reads it, or makes a new one for a directory that nobody has used.
     pub fn read(folder: &Folder) -> Result<Self, Fault> {
         let path = folder.path().join(FILE);
-        match std::fs::read(&path) {
-            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| {
+        match folder::read(&path)? {
+            Some(bytes) => serde_json::from_slice(&bytes).map_err(|error| {
                 Fault::new(
                     format!("{}: {error}", path.display()),
                     "restore the previous one, or give another --data-dir",
                 )
             }),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            None => {
                 if folder.path().join("inventory.json").exists() {
                     return Err(Fault::request(
                         format!("{} belongs to `consort up`", folder.path().display()),
@@ -38,7 +38,6 @@ impl Mark {
                 }
                 Ok(Self { tag: format!("consort:{}", &folder::dice()?[..16]), user: String::new() })
             }
-            Err(error) => Err(Fault::at(&path, &error)),
         }
     }
 

@@ -58,7 +58,7 @@ pub(super) fn work(fields: &mut Fields, around: &Around<'_>) -> Result<Work, Rea
         stages: vec![],
         workdir: fields
             .read("workdir", |text| workdir(text, around))?
-            .unwrap_or_else(|| around.workdir.into()),
+            .unwrap_or_else(|| if around.workdir.is_empty() { "/" } else { around.workdir }.into()),
         image: fields.read("image", image)?,
         env: environment::take(fields, "env")?,
         inherited: environment::take(fields, "inherit")?,
@@ -120,11 +120,12 @@ pub fn deadline(text: &str, now: Time) -> Result<Time, value::Expected> {
     }
 }
 
-/// An absolute path, or one below the folder around.
+/// An absolute path, or one below the folder around, if there is one.
 pub(crate) fn workdir(text: &str, around: &Around<'_>) -> Result<String, value::Expected> {
     let text = path(text)?;
     match text.trim_end_matches('/').trim_start_matches("./") {
         _ if text.starts_with('/') => Ok(text),
+        _ if around.workdir.is_empty() => Err("an absolute path like /data/train".into()),
         "" | "." => Ok(around.workdir.into()),
         below => path(&format!("{}/{below}", around.workdir.trim_end_matches('/'))),
     }
@@ -132,21 +133,60 @@ pub(crate) fn workdir(text: &str, around: &Around<'_>) -> Result<String, value::
 
 /// Any path at all; whether it is there is for the worker to find out.
 pub(crate) fn path(text: &str) -> Result<String, value::Expected> {
-    let wrong = text.is_empty() || text.len() > limits::PATH_BYTES || text.chars().any(char::is_control);
+    let wrong = text.is_empty() || text.len() > limits::PATH_BYTES || text.chars().any(value::is_hidden);
     match wrong {
-        true => Err("a path of at most 4,096 bytes without control characters".into()),
+        true => Err("a path of at most 4,096 bytes without control or invisible characters".into()),
         false => Ok(text.into()),
     }
 }
 
 /// The name of a container image. It becomes an argument of a program, which must not take it for an option.
 pub fn image(text: &str) -> Result<String, value::Expected> {
+    let is_local = LOCAL_IMAGES.iter().any(|kind| text.starts_with(kind));
     let odd = |letter: char| letter.is_whitespace() || value::is_hidden(letter);
-    match text.is_empty() || text.starts_with('-') || text.len() > limits::PATH_BYTES || text.chars().any(odd)
-    {
-        true => Err("the name of a container image like pytorch/pytorch:2.6.0, without spaces".into()),
-        false => Ok(text.into()),
+    match text.len() <= limits::PATH_BYTES && !text.chars().any(odd) && (is_local || is_reference(text)) {
+        false => Err("the name of a container image like pytorch/pytorch:2.6.0, without spaces".into()),
+        true => Ok(text.into()),
     }
+}
+
+/// Images that Podman finds elsewhere than in a registry; what stands behind is a path.
+const LOCAL_IMAGES: [&str; 5] = ["oci:", "oci-archive:", "docker-archive:", "dir:", "containers-storage:"];
+
+/// `[registry[:port]/]name[:tag][@digest]`, as container runtimes read it.
+fn is_reference(text: &str) -> bool {
+    let text = text.strip_prefix("docker://").unwrap_or(text);
+    let (named, digest) = text.split_once('@').map_or((text, None), |(named, digest)| (named, Some(digest)));
+    let is_word = |text: &str, more: &str| {
+        let good = |letter: char| letter.is_ascii_alphanumeric() || more.contains(letter);
+        !text.is_empty() && text.chars().all(good)
+    };
+    let is_digest = |digest: &str| {
+        let hex = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        digest.split_once(':').is_some_and(|(kind, sum)| is_word(kind, "+._-") && hex(sum))
+    };
+    let (folders, last) =
+        named.rsplit_once('/').map_or((None, named), |(folders, last)| (Some(folders), last));
+    let (last, tag) = last.split_once(':').map_or((last, None), |(last, tag)| (last, Some(tag)));
+    let is_tag = |tag: &str| is_word(tag, "_.-") && !tag.starts_with(['.', '-']) && tag.len() <= 128;
+    let is_part = |part: &str| {
+        let ends = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
+        part.starts_with(ends)
+            && part.ends_with(ends)
+            && part.chars().all(|letter| ends(letter) || "._-".contains(letter))
+    };
+    let is_registry = |first: &str| {
+        let (host, port) = first.rsplit_once(':').map_or((first, "0"), |(host, port)| (host, port));
+        let is_address = host.starts_with('[') && host.ends_with(']');
+        let is_host = is_word(host, ".-") && !host.starts_with(['.', '-']);
+        (is_address || is_host) && port.parse::<u16>().is_ok()
+    };
+    let mut folders = folders.into_iter().flat_map(|folders| folders.split('/'));
+    folders.next().is_none_or(|first| is_part(first) || is_registry(first))
+        && folders.all(is_part)
+        && is_part(last)
+        && tag.is_none_or(is_tag)
+        && digest.is_none_or(is_digest)
 }
 
 /// `30s`, or `{signal: USR1, span: 30s}`.

@@ -338,3 +338,52 @@ fn tasks_of_an_array_do_not_stop_each_other_unless_the_file_says_so() {
     assert!(stage("{run: x, on_failure: stop}").unwrap_err().contains("needs `array` or `tasks`"));
     assert!(stage("{run: x, tasks: 2, on_failure: go}").unwrap_err().contains("continue or stop"));
 }
+
+#[test]
+fn images_are_references() {
+    for good in [
+        "pytorch/pytorch:2.6.0",
+        "nvcr.io/nvidia/pytorch:25.01-py3",
+        "localhost:5000/a/b_c:Tag_1",
+        "[::1]:5000/a",
+        "ubuntu",
+        "a@sha256:0123abc",
+        "docker://quay.io/x/y",
+        "oci:/images/Mine:latest",
+    ] {
+        let job = parse(&format!("{{run: x, image: '{good}'}}"));
+        assert_eq!(job.work.images().collect::<Vec<_>>(), [good]);
+    }
+    for bad in [
+        "Ubuntu",
+        "a//b",
+        "/a",
+        "a/",
+        "a:",
+        "a:b:c",
+        "a@b",
+        "a@sha256:xyz",
+        "a:-b",
+        "x/../y",
+        "a b",
+        "ubuntu;ls",
+    ] {
+        assert!(
+            refusal(&format!("{{run: x, image: '{bad}'}}")).contains("the name of a container image"),
+            "{bad}"
+        );
+    }
+}
+
+#[test]
+fn workdirs_can_be_seen_and_found() {
+    let said = refusal("{run: x, workdir: '/a\u{202e}b'}");
+    assert!(said.contains("without control or invisible characters"), "{said}");
+    // A request comes from no folder.
+    let nowhere = Around { now: Time::ZERO, workdir: "" };
+    let read = |text: &str| crate::file::job::read("job", text, &nowhere);
+    let said = read("{run: x, workdir: data}").unwrap_err().to_string();
+    assert!(said.contains("`workdir` is `data`, expected an absolute path"), "{said}");
+    assert_eq!(read("run: x").unwrap().work.workdir, "/");
+    assert_eq!(read("{run: x, workdir: /data}").unwrap().work.workdir, "/data");
+}
