@@ -107,7 +107,7 @@ impl fmt::Display for Sample {
         match self.rate_nano {
             0 => Ok(()),
             rate if rate < 1_000_000_000 / 60 => {
-                write!(f, ", {} {unit}s an hour", grouped((u128::from(rate) * 36 / 10_000_000) as u64, 1))
+                write!(f, ", {} {unit}s an hour", grouped((u128::from(rate) * 36 / 1_000_000) as u64, 1))
             }
             rate => write!(f, ", {} {unit}s a second", grouped(rate / 1_000_000, 3)),
         }
