@@ -9,6 +9,7 @@ mod allocations;
 mod jobs;
 mod memory;
 mod nodes;
+mod resize;
 mod story;
 
 use crate::free::Free;
@@ -74,6 +75,8 @@ impl Scheduler {
                     self.start_refused(*allocation, why);
                 }
             }
+            Input::Resized { allocation, .. } => self.resized(*allocation),
+            Input::ResizeRefused { allocation, why, .. } => self.resize_refused(*allocation, why),
             Input::OutputLost { .. } => {}
             Input::Ended { allocation, outcome, why } => {
                 self.state.tombstones.clear(*allocation);
@@ -91,6 +94,9 @@ impl Scheduler {
             match change {
                 Move::Start { ask, placement, after } => self.start(*ask, placement, after),
                 Move::Stop { allocation, cause } => self.stop_for(*allocation, *cause),
+                Move::Resize { allocation, placement, after, in_place } => {
+                    self.resize(*allocation, placement, after, *in_place);
+                }
                 Move::Fence { node } => self.fence(*node),
             }
         }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// Rises whenever anything in the state is laid out differently.
-pub const LAYOUT: u32 = 12;
+pub const LAYOUT: u32 = 13;
 
 /// The whole state at one position of the journal.
 #[derive(Clone, Serialize, Deserialize)]

@@ -9,6 +9,7 @@
 mod act;
 mod faults;
 mod node;
+mod resize;
 mod returning;
 mod submit;
 mod workers;
@@ -20,6 +21,7 @@ use crate::dice::Dice;
 use crate::workload::{Cluster, Submission};
 use consort_types::*;
 use node::Nodes;
+use resize::{Effort, Resizing};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::Arc;
@@ -48,10 +50,13 @@ pub struct VirtualWorld {
     left: BTreeMap<AskId, Span>,
     /// By submission: how many of its next starts are refused.
     refusals: BTreeMap<u32, u32>,
+    /// By submission: how many of its next resizes are refused.
+    resize_refusals: BTreeMap<u32, u32>,
     nodes: Nodes,
     workers: Workers,
-    /// Starts refused, news late, news twice.
-    broken: [u64; 3],
+    effort: Effort,
+    /// Starts refused, news late, news twice, resizes refused, resizes never confirmed.
+    broken: [u64; 5],
     agenda: BinaryHeap<Reverse<(Time, u64, Happening)>>,
     said: u64,
 }
@@ -61,7 +66,10 @@ pub struct VirtualWorld {
 enum Happening {
     Up(AllocationId),
     Refuse(AllocationId),
-    Over(AllocationId, Verdict),
+    /// With the generation at whose width it gets there.
+    Over(AllocationId, Verdict, u32),
+    /// It has the placement of this generation, or refuses it.
+    Resized(AllocationId, u32),
     Gone(AllocationId),
     Heard(u64),
     /// With the number of the silence that it ends.
@@ -87,6 +95,15 @@ struct Live {
     /// Set once its workers are up: since when, and at which fraction of its full width (members now, members at most).
     running: Option<(Time, u32, u32)>,
     width: (u32, u32),
+    /// Work from when it came up, or from its last resize, to the end that it will come to; at full width.
+    ahead: Option<(Span, Verdict)>,
+    /// Resizes that were carried out.
+    generation: u32,
+    /// The last resize that was refused.
+    refused: u32,
+    resizing: Option<Resizing>,
+    /// It was resized, and nobody was told.
+    untold: bool,
     /// Its workers are no more; what is left is to say so.
     over: Option<Outcome>,
     leaving: bool,
@@ -114,9 +131,11 @@ impl VirtualWorld {
             unsettled: BTreeMap::new(),
             left: BTreeMap::new(),
             refusals: BTreeMap::new(),
+            resize_refusals: BTreeMap::new(),
             nodes: Nodes::new(cluster),
             workers: Workers::default(),
-            broken: [0; 3],
+            effort: Effort::default(),
+            broken: [0; 5],
             agenda: BinaryHeap::new(),
             said: 0,
         };
@@ -158,16 +177,27 @@ impl VirtualWorld {
         self.nodes.silent().collect()
     }
 
-    /// What the dice broke so far: starts refused, news that came late, news that came twice.
-    pub fn misfortunes(&self) -> [(&'static str, u64); 3] {
-        let [refused, late, twice] = self.broken;
-        [("start refused", refused), ("late news", late), ("news came twice", twice)]
+    /// What the dice broke so far: starts and resizes refused, news that came late, twice or never.
+    pub fn misfortunes(&self) -> [(&'static str, u64); 5] {
+        let [refused, late, twice, resize_refused, unconfirmed] = self.broken;
+        [
+            ("start refused", refused),
+            ("late news", late),
+            ("news came twice", twice),
+            ("resize refused", resize_refused),
+            ("resize never confirmed", unconfirmed),
+        ]
     }
 
     /// Every time two live workers met on one device, or two attempts of one ask ran at once. Always empty, unless
     /// the scheduler is wrong.
     pub fn overlaps(&self) -> &[String] {
         self.workers.overlaps()
+    }
+
+    /// Every ask whose members did more or less work, all in all, than there was to do. Always empty.
+    pub fn miscounts(&self) -> &[String] {
+        self.effort.miscounts()
     }
 
     /// The same with exactly these acts, submissions among them. Acts of one instant happen in the order given.
@@ -226,14 +256,20 @@ impl VirtualWorld {
                 && self.truth(id.ask).is_some_and(|truth| id.attempt <= truth.truth.failures);
             let (work, verdict) =
                 if breaks { (Span(left.0 / 2), Verdict::Broke) } else { (left, Verdict::Done) };
-            self.later(now + work.scaled(most, members.max(1)), Happening::Over(id, verdict));
+            self.set_ahead(now, id, (work, verdict));
         }
         self.say(now, Input::Started(id), inputs);
     }
 
-    fn over(&mut self, now: Time, id: AllocationId, verdict: Verdict, inputs: &mut Vec<Input>) {
+    fn over(
+        &mut self,
+        now: Time,
+        id: AllocationId,
+        (verdict, generation): (Verdict, u32),
+        inputs: &mut Vec<Input>,
+    ) {
         let Some(live) = self.live.get_mut(&id) else { return };
-        if live.over.is_some() || live.running.is_none() {
+        if live.over.is_some() || live.running.is_none() || live.generation != generation {
             return;
         }
         let outcome = match verdict {
@@ -241,6 +277,9 @@ impl VirtualWorld {
             Verdict::Broke => Outcome::Failed { code: 1, cause: Cause::Exit },
         };
         live.over = Some(outcome);
+        if verdict == Verdict::Done {
+            self.note_done(now, id);
+        }
         match self.delays.ended {
             Span::ZERO => self.tell_ended(now, id, outcome, inputs),
             delay => self.later(now + delay, Happening::Gone(id)),
@@ -274,8 +313,13 @@ impl VirtualWorld {
         };
         let ran = now - since;
         let done = ran.scaled(members, most.max(1));
-        let left = (self.work_left(id.ask) - done).max(Span::ZERO);
-        self.left.insert(id.ask, left + self.restart_cost(id.ask));
+        let (left, cost) = (self.work_left(id.ask), self.restart_cost(id.ask));
+        self.effort.ran(id.ask, members, ran);
+        // The next attempt may be up before the end of this one is heard of: then it does not know how far this one got.
+        let later = AllocationId { attempt: id.attempt + 1, ..id }..=AllocationId { attempt: u32::MAX, ..id };
+        let is_late = self.live.range(later).next().is_some();
+        self.effort.interrupted(id.ask, cost, is_late || done > left);
+        self.left.insert(id.ask, (left - done).max(Span::ZERO) + cost);
     }
 
     /// Says something about allocations now, or late, or twice.
@@ -312,8 +356,10 @@ impl World for VirtualWorld {
                 continue; // it is over, and that was said
             }
             match &desired.wanted {
-                Wanted::Run(_) if self.live.contains_key(&id) => {}
-                Wanted::Run(placement) => self.bring_up(now, id, placement),
+                Wanted::Run { placement, generation } if self.live.contains_key(&id) => {
+                    self.resize(now, id, placement, *generation);
+                }
+                Wanted::Run { placement, generation } => self.bring_up(now, id, placement, *generation),
                 Wanted::Gone => self.take_down(now, id),
             }
         }
@@ -344,7 +390,8 @@ impl World for VirtualWorld {
                         inputs,
                     );
                 }
-                Happening::Over(id, verdict) => self.over(now, id, verdict, inputs),
+                Happening::Over(id, verdict, generation) => self.over(now, id, (verdict, generation), inputs),
+                Happening::Resized(id, generation) => self.resized(now, id, generation, inputs),
                 Happening::Gone(id) => self.gone(now, id, inputs),
                 Happening::Heard(number) => inputs.extend(self.nodes.heard(number)),
                 Happening::Reconnect(node, number) => self.reconnect(now, node, number, inputs),

@@ -13,7 +13,7 @@ use consort_agent::health::HealthWatch;
 use consort_agent::launch::ShimProgram;
 use consort_agent::news::{News, locked};
 use consort_agent::{owned, words};
-use consort_types::{AllocationId, Capabilities, Desired, Illness, Input, NodeId, Time, Works, World};
+use consort_types::{AllocationId, Capabilities, Desired, Illness, Input, NodeId, Resize, Time, Works, World};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 use std::collections::{BTreeMap, BTreeSet};
@@ -149,7 +149,8 @@ fn all_ill(kept: &Mutex<Vec<Illness>>, seen: Vec<Illness>) -> Vec<Illness> {
 }
 
 /// What this world is able to do.
-pub const CAPABILITIES: Capabilities = Capabilities { counts_hosts: true, ..Capabilities::ALL };
+pub const CAPABILITIES: Capabilities =
+    Capabilities { resize: Resize::Restart, counts_hosts: true, ..Capabilities::ALL };
 
 impl World for LocalWorld {
     fn capabilities(&self) -> Capabilities {
