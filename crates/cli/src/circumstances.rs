@@ -8,7 +8,7 @@ use consort_sched::stock::{self, Placing};
 use consort_sim::run::Setup;
 use consort_sim::workload::{Cluster, Workload};
 use consort_sim::world::{Delays, Faults};
-use consort_types::{Capabilities, Span};
+use consort_types::{Capabilities, Resize, Span};
 
 /// Options that `simulate` and `compare` share.
 #[derive(Args)]
@@ -27,6 +27,9 @@ pub struct Circumstances {
     /// Never preempt running jobs, whatever the policy decides
     #[arg(long)]
     no_preemption: bool,
+    /// How running elastic gangs get other widths: while they run, or by a restart [default: not at all]
+    #[arg(long, value_name = "HOW", value_enum)]
+    resize: Option<How>,
     /// Share of starts that fail and are retried, from 0 to 0.9
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = share, allow_hyphen_values = true)]
     failed_starts: f64,
@@ -45,6 +48,15 @@ pub struct Circumstances {
     crash_every: Option<u64>,
 }
 
+/// How running work is resized.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum How {
+    /// Members join and leave while it runs
+    InPlace,
+    /// The attempt ends, and the next one starts at another width
+    Restart,
+}
+
 impl Circumstances {
     /// What is not as kind as it could be, in words.
     pub fn words(&self) -> String {
@@ -54,6 +66,10 @@ impl Circumstances {
             times.iter().filter(|(span, _)| *span > Span::ZERO).map(|(span, what)| format!("{what} {span}")),
         );
         words.extend(self.no_preemption.then(|| "no preemption".to_string()));
+        words.extend(self.resize.map(|how| match how {
+            How::InPlace => "elastic jobs are resized in place".to_string(),
+            How::Restart => "elastic jobs are resized by a restart".to_string(),
+        }));
         let shares = [(self.failed_starts, "of starts fail"), (self.late_reports, "of reports are late")];
         let shares = shares.iter().filter(|(share, _)| *share > 0.0);
         words.extend(shares.map(|(share, what)| format!("{} {what}", crate::numbers::percent(*share))));
@@ -81,7 +97,12 @@ impl Circumstances {
     /// A run under these circumstances.
     pub fn setup(&self, cluster: &Cluster, workload: &Workload, entry: &Entry, seed: u64) -> Setup {
         let policy = entry.placed(self.place()).seeded(seed);
-        let capabilities = Capabilities { preempts: !self.no_preemption, ..Capabilities::default() };
+        let resize = match self.resize {
+            None => Resize::No,
+            Some(How::InPlace) => Resize::InPlace,
+            Some(How::Restart) => Resize::Restart,
+        };
+        let capabilities = Capabilities { preempts: !self.no_preemption, resize, ..Capabilities::default() };
         let delays = Delays { start: self.start_delay, stop: self.stop_delay, ..Delays::default() };
         let faults = Faults {
             refuse: self.failed_starts,

@@ -3,6 +3,7 @@
 pub mod fencing;
 pub mod leaving;
 pub mod losing;
+pub mod resizing;
 pub mod returning;
 pub mod running;
 pub mod stopping;

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | [`stage`] | what a new world has to provide |
 //! | [`play`] | a real scheduler in a loop like the daemon's, which can crash at any moment |
-//! | [`cases`] | the cases: running, telling, stopping, returning after a crash, losing something in it, fencing |
+//! | [`cases`] | the cases: running, telling, stopping, resizing, returning after a crash, losing something in it, fencing |
 //!
 //! A new world gets all of them with one line in a test: `consort_contract::contract!(MyStage::new());`.
 //!
@@ -51,6 +51,12 @@ macro_rules! contract {
                 a_successor_never_overlaps
                 what_is_paused_can_be_resumed
                 what_is_cancelled_is_gone
+            }
+            resizing {
+                a_wide_gang_gives_way
+                a_gang_grows_into_what_is_free
+                what_is_being_resized_can_be_cancelled
+                a_crash_in_the_middle_of_a_resize
             }
             leaving {
                 what_leaves_in_peace_when_asked_is_not_done
@@ -110,6 +116,7 @@ mod tests {
             include_str!("cases/losing.rs"),
             include_str!("cases/fencing.rs"),
             include_str!("cases/leaving.rs"),
+            include_str!("cases/resizing.rs"),
         ];
         for line in cases.iter().flat_map(|text| text.lines()) {
             let name = line.strip_prefix("pub fn ").and_then(|rest| rest.split('<').next());

@@ -49,7 +49,9 @@ pub(crate) struct Scribe {
 
 fn about(input: &Input) -> Option<AllocationId> {
     match input {
-        Input::Started(allocation) => Some(*allocation),
+        Input::Started(allocation)
+        | Input::Resized { allocation, .. }
+        | Input::ResizeRefused { allocation, .. } => Some(*allocation),
         _ => input.ended(),
     }
 }

@@ -8,9 +8,9 @@ use consort_types::actor::User;
 use consort_types::*;
 use std::sync::Arc;
 
-const GOLDEN: &str = include_str!("golden/events-v2.jsonl");
-/// What version 1 wrote: the first of the same events.
-const OLDER: &str = include_str!("golden/events-v1.jsonl");
+const GOLDEN: &str = include_str!("golden/events-v3.jsonl");
+/// What versions 1 and 2 wrote: the first of the same events.
+const OLDER: [&str; 2] = [include_str!("golden/events-v1.jsonl"), include_str!("golden/events-v2.jsonl")];
 
 fn allocation() -> AllocationId {
     AllocationId { ask: AskId { job: JobId(7), stage: 1, task: 3 }, attempt: 2 }
@@ -193,6 +193,20 @@ fn events() -> Vec<Event> {
     };
     let reports = [short, full].map(|sample| Report { allocation: allocation(), sample });
     let facts = facts.chain([(Fact::Accepted(Input::Progress(reports.into())), None)]);
+    let wide = Placement { fills: vec![Fill { shape: 0, count: 2 }], grants: vec![grant, grant] };
+    let resize =
+        |placement, after, in_place| Move::Resize { allocation: allocation(), placement, after, in_place };
+    let moves = vec![resize(wide.clone(), vec![], true), resize(wide, vec![allocation()], false)];
+    let resizes = [
+        Fact::Planned(Plan { moves, ..Plan::default() }),
+        Fact::Accepted(Input::Resized { allocation: allocation(), generation: 3 }),
+        Fact::Accepted(Input::ResizeRefused {
+            allocation: allocation(),
+            generation: 4,
+            why: "it cannot be divided".into(),
+        }),
+    ];
+    let facts = facts.chain(resizes.map(|fact| (fact, None)));
     let stamped = (1_700_000_000_000_000_000..).zip(facts);
     stamped.map(|(at, (fact, actor))| Event { at: Time(at), fact, actor }).collect()
 }
@@ -202,7 +216,7 @@ fn events_are_written_as_they_always_were() {
     let written: Vec<String> =
         events().iter().map(|event| String::from_utf8(bytes::write(event)).expect("JSON is text")).collect();
     if std::env::var_os("CONSORT_BLESS").is_some() {
-        std::fs::write("tests/golden/events-v2.jsonl", written.join("\n") + "\n").expect("the golden file");
+        std::fs::write("tests/golden/events-v3.jsonl", written.join("\n") + "\n").expect("the golden file");
         return;
     }
     for (written, golden) in written.iter().zip(GOLDEN.lines()) {
@@ -216,16 +230,18 @@ fn what_was_written_is_read_as_it_was_meant() {
     let read: Vec<Event> =
         GOLDEN.lines().map(|line| bytes::read(line.as_bytes()).expect("it was written")).collect();
     assert_eq!(read, events());
-    let older: Vec<Event> =
-        OLDER.lines().map(|line| bytes::read(line.as_bytes()).expect("version 1 wrote it")).collect();
-    assert_eq!(older, events()[..older.len()]);
+    for older in OLDER {
+        let older: Vec<Event> =
+            older.lines().map(|line| bytes::read(line.as_bytes()).expect("it was written")).collect();
+        assert_eq!(older, events()[..older.len()]);
+    }
 }
 
 #[test]
 fn what_is_newer_or_torn_is_told_apart() {
     let line = GOLDEN.lines().next().expect("there are events");
-    let newer = line.replacen("\"v\":2", "\"v\":3", 1);
-    assert_eq!(bytes::read(newer.as_bytes()), Err(Unreadable::Newer(3)));
+    let newer = line.replacen("\"v\":3", "\"v\":4", 1);
+    assert_eq!(bytes::read(newer.as_bytes()), Err(Unreadable::Newer(4)));
     for end in 0..line.len() {
         assert!(matches!(bytes::read(&line.as_bytes()[..end]), Err(Unreadable::Torn(_))), "{end} bytes");
     }

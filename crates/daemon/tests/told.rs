@@ -18,7 +18,7 @@ fn plan(scheduler: &mut Scheduler) -> Event {
     scheduler.apply(&event);
     for desired in scheduler.take_desires() {
         match desired.wanted {
-            Wanted::Run(_) => say(scheduler, Input::Started(desired.allocation)),
+            Wanted::Run { .. } => say(scheduler, Input::Started(desired.allocation)),
             Wanted::Gone => say(scheduler, Input::over(desired.allocation, Outcome::Stopped)),
         };
     }

@@ -10,7 +10,7 @@ mod job;
 
 use crate::scheduler::Scheduler;
 use crate::state::cluster::{Health, Node};
-use crate::state::jobs::{Job, Phase};
+use crate::state::jobs::{Allocation, Job, Phase};
 use consort_types::file::limits::NAME;
 use consort_types::file::value::is_hidden;
 use consort_types::*;
@@ -69,6 +69,11 @@ impl Scheduler {
                 let is_open =
                     |phase| matches!(phase, Phase::Starting | Phase::Releasing { ran_since: None, .. });
                 self.accept_end(*allocation, is_open, "starting")?
+            }
+            Input::Resized { allocation, generation } => self.accept_resize(*allocation, *generation)?,
+            Input::ResizeRefused { allocation, generation, why } => {
+                text("the reason", why, 4096)?;
+                self.accept_resize(*allocation, *generation)?
             }
             Input::OutputLost { allocation, .. } => {
                 self.accept_news(*allocation, |phase| phase != Phase::Planned, "started")?
@@ -395,6 +400,17 @@ impl Scheduler {
             None if self.state.tombstones.has(id) => Ok(()),
             _ => self.accept_news(id, is_right, right),
         }
+    }
+
+    /// News about a resize: only of the one that the world is asked for just now.
+    fn accept_resize(&self, id: AllocationId, generation: u32) -> Verdict {
+        self.accept_news(id, |phase| matches!(phase, Phase::Running { .. }), "running")?;
+        let asked = self.state.jobs.allocation(id).and_then(Allocation::asked).map(|(_, asked)| asked);
+        if asked == Some(generation) {
+            return Ok(());
+        }
+        let subject = format!("allocation {id} is not being resized as generation {generation}");
+        refuse(Rule::Stale, subject, "reports about it are ignored")
     }
 
     fn accept_news(&self, id: AllocationId, is_right: impl Fn(Phase) -> bool, right: &str) -> Verdict {

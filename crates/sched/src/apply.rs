@@ -10,6 +10,7 @@ mod jobs;
 mod memory;
 mod nodes;
 pub(crate) mod progress;
+mod resize;
 mod story;
 
 use crate::free::Free;
@@ -75,6 +76,8 @@ impl Scheduler {
                     self.start_refused(*allocation, why);
                 }
             }
+            Input::Resized { allocation, .. } => self.resized(*allocation),
+            Input::ResizeRefused { allocation, why, .. } => self.resize_refused(*allocation, why),
             Input::OutputLost { .. } => {}
             Input::Progress(reports) => self.progress(reports),
             Input::Ended { allocation, outcome, why } => {
@@ -93,6 +96,9 @@ impl Scheduler {
             match change {
                 Move::Start { ask, placement, after } => self.start(*ask, placement, after),
                 Move::Stop { allocation, cause } => self.stop_for(*allocation, *cause),
+                Move::Resize { allocation, placement, after, in_place } => {
+                    self.resize(*allocation, placement, after, *in_place);
+                }
                 Move::Fence { node } => self.fence(*node),
             }
         }

@@ -4,11 +4,12 @@
 //! `held` in the cluster, never the free index. [`audit`] is the full check of everything, for the swarm.
 
 pub(crate) mod audit;
+mod resize;
 
 use crate::class::{ClassRole, ClassShape};
 use crate::state::State;
 use crate::state::cluster::{Cluster, Level, NO_ISLAND};
-use crate::state::jobs::{AskState, Phase};
+use crate::state::jobs::{AskState, Job, Phase};
 use consort_types::*;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,7 +44,14 @@ pub enum Breach {
     NotWaiting,
     /// Only something that runs or is starting can be stopped, by this attempt, and only once.
     NotStoppable,
-    /// Guaranteed work is never taken back.
+    /// Only something that runs, is not being resized already and does not back off after a refused resize can be resized;
+    /// by this attempt, and only once.
+    NotResizable,
+    /// This world cannot resize work, or not in this way.
+    CannotResize,
+    /// A resize must change the placement.
+    SamePlacement,
+    /// Guaranteed work is never taken back, nor made narrower.
     Guaranteed,
     /// This world cannot interrupt work.
     CannotPreempt,
@@ -62,7 +70,7 @@ pub enum Breach {
     NodeNotUsable,
     /// Somebody else has, or was promised, a part of it.
     Overlap,
-    /// Devices may be promised only by what the same plan stops.
+    /// Devices may be promised only by what the same plan stops or shrinks.
     NotGiven,
     /// A tenant would hold more than its ceiling.
     Ceiling,
@@ -79,6 +87,9 @@ impl Breach {
             Breach::Outdated => "it was made for another state",
             Breach::NotWaiting => "it starts an ask that is not pending",
             Breach::NotStoppable => "it stops an ask that is not running",
+            Breach::NotResizable => "it resizes an ask that is not running or is being resized",
+            Breach::CannotResize => "it resizes where work cannot be resized like that",
+            Breach::SamePlacement => "it resizes an ask to the placement that it has",
             Breach::Guaranteed => "it preempts guaranteed work",
             Breach::CannotPreempt => "it preempts where work cannot be interrupted",
             Breach::CannotShare => "it grants a part of a device where only whole ones can be granted",
@@ -117,6 +128,11 @@ pub(crate) fn check(state: &State, capabilities: Capabilities, plan: &Plan, now:
             Move::Stop { allocation, cause } => {
                 stop(state, capabilities, &mut touched, *allocation, *cause, now)
             }
+            Move::Resize { allocation, placement, after, in_place } => {
+                let how = if *in_place { Resize::InPlace } else { Resize::Restart };
+                let resize = resize::Resized { id: *allocation, placement, after, how };
+                resize::resize(state, capabilities, &mut touched, &resize, now)
+            }
             Move::Fence { node } => fence(state, *node, now),
         };
         if let Err(rule) = verdict {
@@ -129,7 +145,7 @@ pub(crate) fn check(state: &State, capabilities: Capabilities, plan: &Plan, now:
 fn job_of(change: &Move) -> Option<JobId> {
     match change {
         Move::Start { ask, .. } => Some(ask.job),
-        Move::Stop { allocation, .. } => Some(allocation.ask.job),
+        Move::Stop { allocation, .. } | Move::Resize { allocation, .. } => Some(allocation.ask.job),
         Move::Fence { .. } => None,
     }
 }
@@ -142,9 +158,25 @@ struct Touched {
     /// The same of what stopped allocations will give back.
     given: BTreeMap<(AllocationId, DeviceId), (i32, i64)>,
     stopped: BTreeSet<AllocationId>,
+    resized: BTreeSet<AllocationId>,
     started: BTreeSet<AskId>,
     /// Additional commitments.
     committed: BTreeMap<(TenantId, KindId), u64>,
+}
+
+impl Touched {
+    /// Whether the plan so far makes all of these give something back.
+    fn gives(&self, givers: &[AllocationId]) -> bool {
+        givers.iter().all(|giver| self.stopped.contains(giver) || self.resized.contains(giver))
+    }
+
+    /// An allocation will give this back.
+    fn give(&mut self, id: AllocationId, grants: &[Grant]) {
+        for grant in grants {
+            let given = self.given.entry((id, grant.device)).or_default();
+            *given = (given.0 + i32::from(grant.share), given.1 + grant.memory_bytes as i64);
+        }
+    }
 }
 
 fn start(
@@ -163,9 +195,21 @@ fn start(
     if !is_ready || !touched.started.insert(id) {
         return Err(Breach::NotWaiting);
     }
-    if after.iter().any(|giver| !touched.stopped.contains(giver)) {
+    if !touched.gives(after) {
         return Err(Breach::NotGiven);
     }
+    let asked = is_kept(state, capabilities, job, id, placement)?;
+    hold(state, capabilities, touched, job.tenant, &placement.grants, after, asked)
+}
+
+/// The placement is what was asked for. Returns what it asks for of each pool.
+fn is_kept(
+    state: &State,
+    capabilities: Capabilities,
+    job: &Job,
+    id: AskId,
+    placement: &Placement,
+) -> Result<[u64; 2], Breach> {
     let class = state.classes.get(job.stages[usize::from(id.stage)].class);
     if class.roles.len() != placement.fills.len() {
         return Err(Breach::NotWhole);
@@ -174,24 +218,35 @@ fn start(
     for (role, fill) in class.roles.iter().zip(&placement.fills) {
         rest = role_is_kept(&state.cluster, capabilities, role, fill, rest, &mut asked)?;
     }
-    if !rest.is_empty() {
-        return Err(Breach::NotWhole);
-    }
+    if rest.is_empty() { Ok(asked) } else { Err(Breach::NotWhole) }
+}
+
+/// These grants can be had, by this tenant: nobody else has or was promised them, and no ceiling is in the way. `asked` is
+/// the part of each pool that a ceiling judges.
+fn hold(
+    state: &State,
+    capabilities: Capabilities,
+    touched: &mut Touched,
+    tenant: TenantId,
+    grants: &[Grant],
+    after: &[AllocationId],
+    asked: [u64; 2],
+) -> Result<(), Breach> {
     let mut needs: BTreeMap<KindId, (u64, u64)> = BTreeMap::new();
-    for grant in &placement.grants {
+    for grant in grants {
         let device = state.cluster.device(grant.device);
         let node = &state.cluster.nodes[device.node.index()];
         // A device that was taken out of its node still has its number.
         if !node.usable() || !node.has(grant.device) {
             return Err(Breach::NodeNotUsable);
         }
-        let own = take(state, touched, job.tenant, grant, after)?;
+        let own = take(state, touched, tenant, grant, after)?;
         let need = needs.entry(device.kind).or_default();
         *need = (need.0 + state.cluster.amount(grant).1, need.1 + own);
     }
     for (kind, (amount, own)) in needs {
-        let committed = touched.committed.entry((job.tenant, kind)).or_default();
-        let account = state.ledger.account(job.tenant, kind);
+        let committed = touched.committed.entry((tenant, kind)).or_default();
+        let account = state.ledger.account(tenant, kind);
         let before = account.committed + *committed;
         *committed += amount;
         // Of hosts, what is only counted may go beyond a ceiling, and what is not asked for is not judged by it.
@@ -204,7 +259,7 @@ fn start(
         if capabilities.counts_hosts
             && state.cluster.kinds[kind.index()].spec.name == CPU
             && let Some(pool) = state.cluster.pool_kind(Pool::Cpu)
-            && is_above(state.ledger.account(job.tenant, pool).ceiling)
+            && is_above(state.ledger.account(tenant, pool).ceiling)
         {
             return Err(Breach::Ceiling);
         }
@@ -387,7 +442,7 @@ fn stop(
 ) -> Result<(), Breach> {
     let allocation = state.jobs.allocation(id).ok_or(Breach::NotStoppable)?;
     let is_live = matches!(allocation.phase, Phase::Starting | Phase::Running { .. });
-    if !is_live || touched.stopped.contains(&id) {
+    if !is_live || touched.stopped.contains(&id) || touched.resized.contains(&id) {
         return Err(Breach::NotStoppable);
     }
     let spec = &state.jobs.get(id.ask.job).ok_or(Breach::NotStoppable)?.spec;
@@ -408,10 +463,7 @@ fn stop(
         }
     }
     touched.stopped.insert(id);
-    for grant in &allocation.placement.grants {
-        let given = touched.given.entry((id, grant.device)).or_default();
-        *given = (given.0 + i32::from(grant.share), given.1 + grant.memory_bytes as i64);
-    }
+    touched.give(id, &state.stoppable(id));
     Ok(())
 }
 

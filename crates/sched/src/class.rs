@@ -160,6 +160,11 @@ impl Class {
         self.roles.iter().map(|role| u64::from(role.count.max) * u64::from(role.shapes[0].devices)).sum()
     }
 
+    /// How many members each role accepts.
+    pub fn roles(&self) -> Vec<Count> {
+        self.roles.iter().map(|role| role.count).collect()
+    }
+
     /// Members of each role at the least width, in the order of the roles.
     pub fn least(&self) -> Vec<u32> {
         self.roles.iter().map(|role| role.count.min).collect()

@@ -7,6 +7,7 @@ mod ceiling;
 mod choices;
 pub(crate) mod room;
 mod spare;
+mod width;
 
 pub(crate) use choices::Choice;
 
@@ -15,7 +16,7 @@ use crate::free::Free;
 use crate::holders::Holders;
 use crate::lines::{Group, Lines};
 use crate::state::State;
-use crate::state::jobs::{AskState, Phase};
+use crate::state::jobs::{Ask, AskState, Phase, beyond, by_device};
 use crate::view::{AskView, Doing, View};
 use consort_types::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -34,6 +35,8 @@ pub struct Draft<'a> {
     slot: Option<Slot>,
     started: BTreeSet<AskId>,
     stopped: BTreeMap<AskId, AllocationId>,
+    /// What resized allocations give back.
+    resized: BTreeMap<AskId, (AllocationId, Vec<Grant>)>,
     /// Changes to the accounts: committed, leaving.
     accounts: BTreeMap<(TenantId, KindId), (u64, u64)>,
     log: Vec<Undo>,
@@ -52,6 +55,7 @@ enum Undo {
     Account((TenantId, KindId), (u64, u64)),
     Started(AskId),
     Stopped(AskId),
+    Resized(AskId),
     Move,
 }
 
@@ -66,6 +70,9 @@ pub enum Denied {
     NotWaiting,
     /// It does not run, is leaving already, or may not be interrupted here.
     NotStoppable,
+    /// It does not run, is being resized or stopped already, has this placement already, backs off, or may not be resized
+    /// here.
+    NotResizable,
     /// Somebody else has a part of this device.
     Taken(DeviceId),
     /// Its tenant would hold more than it may.
@@ -93,6 +100,7 @@ impl<'a> Draft<'a> {
             slot: None,
             started: BTreeSet::new(),
             stopped: BTreeMap::new(),
+            resized: BTreeMap::new(),
             accounts: BTreeMap::new(),
             log: vec![],
             within_guarantees: false,
@@ -142,6 +150,11 @@ impl<'a> Draft<'a> {
             self.wake_at(at);
         }
         able.into_iter().filter(|ask| ask.earlier_attempt().is_none() && !self.starts(ask.id())).collect()
+    }
+
+    /// What is written so far.
+    pub(crate) fn moves(&self) -> &[Move] {
+        &self.moves
     }
 
     /// Whether nothing is written yet.
@@ -283,6 +296,9 @@ impl<'a> Draft<'a> {
                 Undo::Stopped(ask) => {
                     self.stopped.remove(&ask);
                 }
+                Undo::Resized(ask) => {
+                    self.resized.remove(&ask);
+                }
                 Undo::Move => {
                     self.moves.pop();
                 }
@@ -315,9 +331,23 @@ impl<'a> Draft<'a> {
         if !is_waiting || is_held_up || self.started.contains(&id) {
             return Err(Denied::NotWaiting);
         }
-        let mark = self.mark();
         let after = self.givers(&placement);
-        let tenant = ask.tenant();
+        self.take_all(&ask, &placement, &after)?;
+        self.started.insert(id);
+        self.log.push(Undo::Started(id));
+        self.moves.push(Move::Start { ask: id, placement, after });
+        self.log.push(Undo::Move);
+        Ok(())
+    }
+
+    /// Takes all grants of a placement on the account of an ask's tenant, or none.
+    fn take_all(
+        &mut self,
+        ask: &AskView<'_>,
+        placement: &Placement,
+        after: &[AllocationId],
+    ) -> Result<(), Denied> {
+        let (mark, tenant) = (self.mark(), ask.tenant());
         let mut needs: Vec<(KindId, u64)> = Vec::with_capacity(1);
         for grant in &placement.grants {
             if !self.try_take(grant) {
@@ -331,26 +361,25 @@ impl<'a> Draft<'a> {
             }
         }
         for (kind, amount) in needs {
-            if !self.may_hold(&ask, (kind, amount), &placement, &after) {
+            if !self.may_hold(ask, (kind, amount), placement, after) {
                 self.back_to(mark);
                 return Err(Denied::Ceiling(kind));
             }
             self.move_account((tenant, kind), amount, 0);
         }
-        self.started.insert(id);
-        self.log.push(Undo::Started(id));
-        self.moves.push(Move::Start { ask: id, placement, after });
-        self.log.push(Undo::Move);
         Ok(())
     }
 
-    /// Allocations stopped in this draft that hold a device of the placement.
+    /// Allocations stopped or resized in this draft that give back a device of the placement.
     fn givers(&self, placement: &Placement) -> Vec<AllocationId> {
-        let holds = |giver: &&AllocationId| {
-            let grants = self.state.jobs.allocation(**giver).map_or(&[][..], |giver| &giver.placement.grants);
-            grants.iter().any(|held| placement.grants.iter().any(|grant| grant.device == held.device))
+        let wants = |held: &Grant| placement.grants.iter().any(|grant| grant.device == held.device);
+        let holds = |giver: &&AllocationId| match self.state.jobs.allocation(**giver) {
+            Some(giver) if giver.width.resizing.is_none() => giver.placement.grants.iter().any(wants),
+            _ => self.state.stoppable(**giver).iter().any(wants),
         };
-        self.stopped.values().filter(holds).copied().collect()
+        let stopped = self.stopped.values().filter(holds).copied();
+        let resized = self.resized.values().filter(|(_, given)| given.iter().any(wants));
+        stopped.chain(resized.map(|(giver, _)| *giver)).collect()
     }
 
     /// Ends an allocation; what it holds can be given to others in this draft.
@@ -360,21 +389,86 @@ impl<'a> Draft<'a> {
         let allocation = ask.allocation().ok_or(Denied::NotStoppable)?;
         let is_live = matches!(allocation.phase, Phase::Starting | Phase::Running { .. });
         let is_allowed = self.capabilities.preempts && job.spec.qos != Qos::Guaranteed;
-        if !is_live || !is_allowed || self.stops(id) {
+        if !is_live || !is_allowed || self.stops(id) || self.resizes(id) {
             return Err(Denied::NotStoppable);
         }
         let allocation_id = AllocationId { ask: id, attempt: ask.attempt };
-        for grant in &allocation.placement.grants {
-            self.free.give(&self.state.cluster, grant);
-            self.log.push(Undo::Give(*grant));
-            let (kind, amount) = self.state.cluster.amount(grant);
-            self.move_account((job.tenant, kind), 0, amount);
+        match &allocation.width.resizing {
+            None => self.give(job.tenant, &allocation.placement.grants),
+            Some(resizing) => {
+                // It stands for what it was going to keep; the rest of what it holds is leaving already.
+                self.free_up(&self.state.stoppable(allocation_id));
+                self.leave(job.tenant, &resizing.placement.grants);
+            }
         }
         self.stopped.insert(id, allocation_id);
         self.log.push(Undo::Stopped(id));
         self.moves.push(Move::Stop { allocation: allocation_id, cause });
         self.log.push(Undo::Move);
         Ok(())
+    }
+
+    /// Gives a running allocation another placement, in the way that this world resizes. What it gives up can be given to
+    /// others in this draft; what it gets may be held by allocations that this draft stops or resizes.
+    pub fn resize(&mut self, id: AskId, placement: Placement) -> Result<(), Denied> {
+        let ask = self.view().ask(id).ok_or(Denied::NotResizable)?;
+        let has = self.state.jobs.ask(id).and_then(Ask::allocation).ok_or(Denied::NotResizable)?;
+        let before = &has.placement;
+        let is_narrower = placement.fills.iter().zip(&before.fills).any(|(new, old)| new.count < old.count);
+        let is_kept = !(is_narrower && ask.spec().qos == Qos::Guaranteed);
+        if !self.may_resize(&ask) || placement == *before || !is_kept {
+            return Err(Denied::NotResizable);
+        }
+        let (has, wants) = (by_device(&before.grants), by_device(&placement.grants));
+        let more = Placement { grants: beyond(&wants, &has), fills: added(&placement.fills, &before.fills) };
+        let less = beyond(&has, &wants);
+        let after = self.givers(&more);
+        self.take_all(&ask, &more, &after)?;
+        self.give(ask.tenant(), &less);
+        let (allocation, in_place) = (ask.allocation(), self.capabilities.resize == Resize::InPlace);
+        self.resized.insert(id, (allocation, less));
+        self.log.push(Undo::Resized(id));
+        self.moves.push(Move::Resize { allocation, placement, after, in_place });
+        self.log.push(Undo::Move);
+        Ok(())
+    }
+
+    /// Whether what an ask runs on may be changed in this draft, as far as that does not depend on the placement.
+    pub fn may_resize(&self, ask: &AskView<'_>) -> bool {
+        let is_able = match self.capabilities.resize {
+            Resize::No => false,
+            Resize::Restart => self.capabilities.preempts,
+            Resize::InPlace => true,
+        };
+        let is_steady = ask.doing() == Doing::Running && ask.resizing().is_none();
+        let is_touched = self.stops(ask.id()) || self.resizes(ask.id());
+        is_able && is_steady && ask.resize_after() <= self.now && !is_touched
+    }
+
+    /// Whether the draft resizes its current attempt.
+    pub fn resizes(&self, ask: AskId) -> bool {
+        self.resized.contains_key(&ask)
+    }
+
+    /// What an allocation gives back can be taken.
+    fn give(&mut self, tenant: TenantId, grants: &[Grant]) {
+        self.free_up(grants);
+        self.leave(tenant, grants);
+    }
+
+    fn free_up(&mut self, grants: &[Grant]) {
+        for grant in grants {
+            self.free.give(&self.state.cluster, grant);
+            self.log.push(Undo::Give(*grant));
+        }
+    }
+
+    /// A tenant is going to have so much less.
+    fn leave(&mut self, tenant: TenantId, grants: &[Grant]) {
+        for grant in grants {
+            let (kind, amount) = self.state.cluster.amount(grant);
+            self.move_account((tenant, kind), 0, amount);
+        }
     }
 
     /// Asks for another plan at that time, whatever happens; the earliest wish counts. Times not after now are
@@ -447,4 +541,12 @@ impl<'a> Draft<'a> {
             self.noted = Some(reason);
         }
     }
+}
+
+/// Members by which one width goes beyond another, role by role.
+fn added(new: &[Fill], old: &[Fill]) -> Vec<Fill> {
+    let count = |index: usize| old.get(index).map_or(0, |fill| fill.count);
+    let added =
+        |(index, fill): (usize, &Fill)| Fill { count: fill.count.saturating_sub(count(index)), ..*fill };
+    new.iter().enumerate().map(added).collect()
 }

@@ -20,7 +20,7 @@ use crate::policy::Policy;
 use crate::scheduler::Scheduler;
 use crate::state::State;
 use crate::state::cluster::Cluster;
-use crate::state::jobs::{AskState, Job, Last, Phase, said};
+use crate::state::jobs::{Allocation, AskState, Job, Last, Phase, Resizing, said};
 use crate::view::View;
 use consort_types::*;
 use std::cell::RefCell;
@@ -97,12 +97,18 @@ impl<'a> Reading<'a> {
                 Phase::Starting => Reason::Starting,
                 Phase::Running { since } => {
                     let devices = allocation.placement.devices().count() as u32;
+                    if let Some(resizing) = &allocation.width.resizing {
+                        return resizing_of(allocation, resizing);
+                    }
                     let class = self.state.classes.get(job.stages[usize::from(id.stage)].class);
                     let roles = &job.spec.stages[usize::from(id.stage)].roles;
                     let apart = given_up(&self.state.cluster, class, roles, &allocation.placement);
                     Reason::Running { since, devices, apart }
                 }
-                Phase::Releasing { .. } => Reason::Releasing,
+                Phase::Releasing { .. } => match &allocation.width.resizing {
+                    Some(resizing) => resizing_of(allocation, resizing),
+                    None => Reason::Releasing,
+                },
                 Phase::Planned => {
                     let mut from: Vec<AllocationId> = allocation.owed.iter().map(|owed| owed.by).collect();
                     from.dedup();
@@ -136,6 +142,18 @@ impl<'a> Reading<'a> {
         let starts = draft.starts(id);
         let (_, noted) = draft.finish();
         if starts { Reason::Next } else { noted.unwrap_or(Reason::NotReached) }
+    }
+}
+
+fn resizing_of(allocation: &Allocation, resizing: &Resizing) -> Reason {
+    let mut after: Vec<AllocationId> = allocation.owed.iter().map(|owed| owed.by).collect();
+    after.dedup();
+    Reason::Resizing {
+        devices: allocation.placement.devices().count() as u32,
+        from: allocation.placement.members(),
+        to: resizing.placement.members(),
+        in_place: resizing.generation.is_some(),
+        after,
     }
 }
 

@@ -90,7 +90,7 @@ impl Holders {
     fn enter(&mut self, state: &State, id: AskId) {
         let view = View::of(state);
         let Some(ask) = view.ask(id) else { return };
-        let Some(since) = ask.running_since() else {
+        let Some(since) = ask.width_since() else {
             if !ask.grants().is_empty() {
                 self.others.insert(id);
             }

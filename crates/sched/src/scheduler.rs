@@ -184,7 +184,12 @@ impl Scheduler {
             None => return None, // over before the world heard of it
             Some(found) => match found.phase {
                 Phase::Planned => return None,
-                Phase::Starting | Phase::Running { .. } => Wanted::Run(found.placement.clone()),
+                Phase::Starting | Phase::Running { .. } => {
+                    let has = (&found.placement, found.width.generation);
+                    let (placement, generation) =
+                        found.asked().map_or(has, |(resizing, generation)| (&resizing.placement, generation));
+                    Wanted::Run { placement: placement.clone(), generation }
+                }
                 Phase::Releasing { .. } => Wanted::Gone,
             },
         };

@@ -15,7 +15,7 @@ pub(crate) mod tombstones;
 use crate::class::Classes;
 use cluster::Cluster;
 use consort_types::{AllocationId, Constants, DeviceId, Digest, Grant, Slot, Time};
-use jobs::Jobs;
+use jobs::{Allocation, Jobs, by_device};
 use learned::Learned;
 use ledger::{Decay, Ledger};
 use observed::Observed;
@@ -62,22 +62,57 @@ impl State {
         Decay::of(self.constants())
     }
 
-    /// The part of a device that an allocation holds and has promised to nobody.
+    /// The part of a device that an allocation gives back and has promised to nobody: of one that is being resized what
+    /// the new placement lacks, of any other all that it holds.
     pub fn unpledged(&self, giver: AllocationId, device: DeviceId) -> Grant {
         let mut spare = Grant { device, share: 0, memory_bytes: 0 };
         let Some(allocation) = self.jobs.allocation(giver) else { return spare };
-        for grant in allocation.placement.grants.iter().filter(|grant| grant.device == device) {
+        let given = allocation
+            .width
+            .resizing
+            .as_deref()
+            .map_or(&allocation.placement.grants, |resizing| &resizing.less);
+        for grant in given.iter().filter(|grant| grant.device == device) {
             spare.share += grant.share;
             spare.memory_bytes += grant.memory_bytes;
         }
-        for &to in &allocation.pledges {
-            let owed = self.jobs.allocation(to).map_or(&[][..], |to| &to.owed);
-            for part in owed.iter().filter(|part| part.by == giver && part.grant.device == device) {
-                spare.share -= part.grant.share;
-                spare.memory_bytes -= part.grant.memory_bytes;
-            }
+        for part in self.pledged(giver, allocation).filter(|part| part.device == device) {
+            spare.share -= part.share;
+            spare.memory_bytes -= part.memory_bytes;
         }
         spare
+    }
+
+    /// What an allocation that runs would give back if it were stopped, device by device, less what it has already
+    /// promised because of a resize.
+    pub fn stoppable(&self, id: AllocationId) -> Vec<Grant> {
+        let Some(allocation) = self.jobs.allocation(id) else { return vec![] };
+        if allocation.width.resizing.is_none() {
+            return allocation.placement.grants.clone();
+        }
+        let held: Vec<Grant> = match allocation.asked() {
+            Some(_) => allocation.granted().copied().collect(),
+            None => allocation.placement.grants.clone(),
+        };
+        let mut held = by_device(&held);
+        for part in self.pledged(id, allocation) {
+            let place = held.binary_search_by_key(&part.device, |grant| grant.device);
+            let grant = &mut held[place.expect("it holds what it promised")];
+            grant.share -= part.share;
+            grant.memory_bytes -= part.memory_bytes;
+        }
+        held
+    }
+
+    /// What others are owed by an allocation.
+    fn pledged<'a>(
+        &'a self,
+        giver: AllocationId,
+        allocation: &'a Allocation,
+    ) -> impl Iterator<Item = &'a Grant> {
+        let owed = allocation.pledges.iter().filter_map(|&to| self.jobs.allocation(to));
+        let owed = owed.flat_map(|to| &to.owed);
+        owed.filter(move |part| part.by == giver).map(|part| &part.grant)
     }
 
     /// A digest of the whole state.

@@ -167,6 +167,11 @@ impl<'a> View<'a> {
         self.state.jobs.waiting.iter().copied()
     }
 
+    /// Gangs that hold devices and accept other widths, in order of id.
+    pub fn elastic(&self) -> impl Iterator<Item = AskId> + use<'a> {
+        self.state.jobs.elastic.0.iter().copied()
+    }
+
     /// How many could start.
     pub fn waiting_count(&self) -> usize {
         self.state.jobs.waiting.len()
@@ -544,14 +549,42 @@ impl<'a> AskView<'a> {
         }
     }
 
+    /// Since when it runs at the width that it has, if it runs. Later than [`running_since`](Self::running_since) for an
+    /// attempt that was resized.
+    pub fn width_since(&self) -> Option<Time> {
+        Some(self.ask.allocation()?.width_since(self.running_since()?))
+    }
+
+    /// Resizes in place of the attempt that it is on.
+    pub fn generation(&self) -> u32 {
+        self.ask.allocation().map_or(0, |allocation| allocation.width.generation)
+    }
+
+    /// The placement that it is going to have instead of the one that it has, and the generation by which the world is
+    /// asked for it; without one the attempt is restarted.
+    pub fn resizing(&self) -> Option<(&'a Placement, Option<u32>)> {
+        let resizing = self.ask.allocation()?.width.resizing.as_deref()?;
+        Some((&resizing.placement, resizing.generation))
+    }
+
+    /// When it last got another placement without having been in a queue.
+    pub fn resized_at(&self) -> Option<Time> {
+        self.ask.resizes.last
+    }
+
+    /// It is not resized before, because the world refused to.
+    pub fn resize_after(&self) -> Time {
+        self.ask.resizes.not_before.unwrap_or(Time(i64::MIN))
+    }
+
     /// Time it has run, over all attempts, this one included.
     pub fn served_until(&self, now: Time) -> Span {
-        self.ask.served + self.running_since().map_or(Span::ZERO, |since| now - since)
+        self.ask.served + self.width_since().map_or(Span::ZERO, |since| now - since)
     }
 
     /// Work done so far, as time at its full width.
     pub fn worked_until(&self, now: Time) -> Span {
-        let running = self.running_since().map_or(Span::ZERO, |since| now - since);
+        let running = self.width_since().map_or(Span::ZERO, |since| now - since);
         let (pace, full) = self.pace();
         self.ask.worked + running.scaled(pace, full)
     }
@@ -603,18 +636,19 @@ impl<'a> AskView<'a> {
 
     /// The same times devices, in device-thousandths times nanoseconds.
     pub fn attained_until(&self, now: Time) -> i128 {
-        let running = self.running_since().map_or(Span::ZERO, |since| now - since);
+        let running = self.width_since().map_or(Span::ZERO, |since| now - since);
         self.ask.attained + i128::from(running.0) * i128::from(self.thousandths())
     }
 
     /// The same without the attempt that runs.
     pub fn attained_before(&self) -> i128 {
-        self.ask.attained
+        self.ask.attained - self.ask.allocation().map_or(0, |allocation| allocation.width.attained)
     }
 
     /// Time it had run before the attempt that runs.
     pub fn served_before(&self) -> Span {
-        self.ask.served
+        let counted = self.running_since().zip(self.width_since());
+        self.ask.served - counted.map_or(Span::ZERO, |(since, counted)| counted - since)
     }
 
     /// How long it waited before its current or last attempt.

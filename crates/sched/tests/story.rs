@@ -60,7 +60,7 @@ impl House {
             self.scheduler.apply(&Event::new(self.now, Fact::Planned(plan)));
             for desired in self.scheduler.take_desires() {
                 match desired.wanted {
-                    Wanted::Run(_) => self.say(Input::Started(desired.allocation)),
+                    Wanted::Run { .. } => self.say(Input::Started(desired.allocation)),
                     Wanted::Gone => self.say(Input::over(desired.allocation, Outcome::Stopped)),
                 }
             }

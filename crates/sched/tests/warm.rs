@@ -219,7 +219,7 @@ fn play(seed: u64) -> (usize, usize) {
             scheduler.apply(&event);
             for desired in scheduler.take_desires() {
                 let input = match desired.wanted {
-                    Wanted::Run(_) => Input::Started(desired.allocation),
+                    Wanted::Run { .. } => Input::Started(desired.allocation),
                     Wanted::Gone => Input::over(desired.allocation, Outcome::Stopped),
                 };
                 say(scheduler, now, input);

@@ -25,7 +25,7 @@
 //! | `policy las` | a policy, `las/spread` with a placement; without it, the default one |
 //! | `tenant red: guarantee 8 h200, ceiling 12 h200, ceiling 64 cpus, ceiling 512GiB mem` | a tenant; without any such line, tenants need not be declared |
 //! | `queue urgent: priority 10, strict, for red and blue` | a queue; likewise |
-//! | `world starts take 10s, stops take 30s, endings take 5s, cannot preempt, cannot share, cannot pick, counts hosts` | what the world is like |
+//! | `world starts take 10s, stops take 30s, endings take 5s, cannot preempt, cannot share, cannot pick, counts hosts` | what the world is like; also `resizes in place` or `resizes by restart`, and `resizes take 20s` |
 //! | `at 5s ACT` | what happens when; in order of time |
 //! | `expect`, `expect tenants`, `expect events` | what is so once everything up to the last `at` has happened |
 //! | `finally`, `finally tenants`, `finally events` | the same when nothing can happen any more |
@@ -35,7 +35,7 @@
 //! `others use n1, cpus 8, ram 16GiB`, `others leave n1`; `unhealthy n1[2]: fell off the bus`, `healthy n1` (both replace
 //! what was reported of the node before); news from nowhere
 //! (`started a#1`, `refused a#1`, `ended a#1 failed`, `ended a#1 stopped: node n3 is down`, `ended a#1 cancelled`,
-//! `silent n1`, `returned n1`, `fenced n1`, `joined n1`); `refuse the next 2 starts of a`; `tenant ...` and `queue ...` as above; `crash the controller`; `plan` (only lets
+//! `silent n1`, `returned n1`, `fenced n1`, `joined n1`); `refuse the next 2 starts of a`, `refuse the next resize of a`; `tenant ...` and `queue ...` as above; `crash the controller`; `plan` (only lets
 //! time pass until then).
 //!
 //! Clauses: `gang of 2 to 4 x 8 h200 or x 4 mi300x within rack and 2 cpu` (members, devices for each, alternatives,

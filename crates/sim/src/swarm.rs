@@ -10,12 +10,14 @@
 //! | read | for |
 //! |---|---|
 //! | `setting`, `jobs` | clusters and submissions out of dice |
+//! | `restless` | a policy that resizes what runs for no reason |
 //! | `trouble` | what users, administrators and bad luck do |
 //! | `witness` | what must hold after every event |
 //! | [`laws`] | what placements and sizes must keep to, for those of others too |
 
 mod jobs;
 pub mod laws;
+mod restless;
 mod setting;
 mod trouble;
 mod witness;
@@ -27,6 +29,7 @@ use crate::workload::Submission;
 use crate::world::VirtualWorld;
 use consort_sched::{Policy, Registry, Rollout, Scheduler, stock};
 use consort_types::*;
+use restless::Restless;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -51,6 +54,8 @@ pub struct Tally {
     pub plans: u64,
     /// Allocations that a plan took back.
     pub preemptions: u64,
+    /// Resizes planned, and those carried out: in place, and by a restart.
+    pub resizes: [u64; 3],
     /// Inputs refused.
     pub refused: u64,
     /// Jobs that ended.
@@ -74,6 +79,9 @@ impl Tally {
         }
         self.plans += other.plans;
         self.preemptions += other.preemptions;
+        for (sum, more) in self.resizes.iter_mut().zip(other.resizes) {
+            *sum += more;
+        }
         self.refused += other.refused;
         self.ended += other.ended;
         self.stranded += other.stranded;
@@ -97,6 +105,8 @@ impl fmt::Display for Tally {
             self.plans,
             self.preemptions
         )?;
+        let [planned, in_place, restarted] = self.resizes;
+        writeln!(f, "{planned} resizes planned, {in_place} done in place, {restarted} by a restart")?;
         writeln!(
             f,
             "{} jobs ended, {} stranded, {} inputs refused",
@@ -167,6 +177,7 @@ struct History {
     witness: Witness,
     trouble: Trouble,
     policy: Arc<dyn Policy>,
+    is_restless: bool,
     crashes: u64,
     steps: u64,
     /// The true time; the last event may be older.
@@ -179,7 +190,11 @@ impl History {
         let cluster = setting::cluster(&mut dice);
         let entry = dice.one_of(policies.entries());
         let place = if dice.chance(0.5) { &stock::PLACES[0] } else { dice.one_of(stock::PLACES) };
-        let policy = entry.placed(place).policy();
+        let mut policy = entry.placed(place).policy();
+        let is_restless = dice.chance(0.3);
+        if is_restless {
+            policy = Arc::new(Restless::new(policy, place.place(seed)));
+        }
         let (count, over) = (dice.whole(15, 50), *dice.one_of(&[30.0, 300.0, 3000.0]));
         let submissions: Arc<[Submission]> = jobs::submissions(&mut dice, &cluster, count, over).into();
         let world = VirtualWorld::new(&cluster, submissions)
@@ -199,6 +214,7 @@ impl History {
             witness,
             trouble,
             policy,
+            is_restless,
             crashes: 0,
             steps: 0,
             now: Time::ZERO,
@@ -239,6 +255,9 @@ impl History {
         if let Some(overlap) = self.rollout.world.overlaps().first() {
             self.witness.fail(overlap.clone());
         }
+        if let Some(miscount) = self.rollout.world.miscounts().first() {
+            self.witness.fail(miscount.clone());
+        }
         if let Some(now) = at {
             self.now = now;
             self.nothing_is_missed(now);
@@ -257,11 +276,11 @@ impl History {
     fn nothing_is_missed(&mut self, now: Time) {
         let plan = self.rollout.scheduler.clone().plan(now);
         let has_roles = plan.moves.iter().any(|change| match change {
-            Move::Start { placement, .. } => placement.fills.len() > 1,
+            Move::Start { placement, .. } | Move::Resize { placement, .. } => placement.fills.len() > 1,
             _ => false,
         });
         let takes_back = plan.moves.iter().any(|change| matches!(change, Move::Stop { .. }));
-        if has_roles || (takes_back && self.witness.saw_a_start()) {
+        if has_roles || (takes_back && self.witness.saw_a_start()) || self.is_restless {
             return;
         }
         if !plan.is_empty() {
@@ -355,6 +374,7 @@ impl History {
             policies: BTreeMap::from([(self.policy.name().to_string(), 1)]),
             plans: self.rollout.plan_calls,
             preemptions: self.witness.preemptions,
+            resizes: self.witness.resizes.done,
             refused: self.witness.refused,
             ended: self.witness.ended,
             stranded: self.rollout.scheduler.view().jobs().count() as u64,

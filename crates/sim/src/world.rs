@@ -9,6 +9,7 @@
 mod act;
 mod faults;
 mod node;
+mod resize;
 mod returning;
 mod submit;
 mod workers;
@@ -21,6 +22,7 @@ use crate::truth::Speed;
 use crate::workload::{Cluster, Submission};
 use consort_types::*;
 use node::Nodes;
+use resize::{Effort, Resizing};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::Arc;
@@ -49,10 +51,13 @@ pub struct VirtualWorld {
     left: BTreeMap<AskId, Span>,
     /// By submission: how many of its next starts are refused.
     refusals: BTreeMap<u32, u32>,
+    /// By submission: how many of its next resizes are refused.
+    resize_refusals: BTreeMap<u32, u32>,
     nodes: Nodes,
     workers: Workers,
-    /// Starts refused, news late, news twice.
-    broken: [u64; 3],
+    effort: Effort,
+    /// Starts refused, news late, news twice, resizes refused, resizes never confirmed.
+    broken: [u64; 5],
     agenda: BinaryHeap<Reverse<(Time, u64, Happening)>>,
     said: u64,
 }
@@ -62,7 +67,10 @@ pub struct VirtualWorld {
 enum Happening {
     Up(AllocationId),
     Refuse(AllocationId),
-    Over(AllocationId, Verdict),
+    /// With the generation at whose width it gets there.
+    Over(AllocationId, Verdict, u32),
+    /// It has the placement of this generation, or refuses it.
+    Resized(AllocationId, u32),
     Gone(AllocationId),
     /// It says how far it is.
     Report(AllocationId),
@@ -91,6 +99,15 @@ struct Live {
     running: Option<(Time, u64, u64)>,
     /// The same fraction, before and after it runs.
     pace: (u64, u64),
+    /// Work from when it came up, or from its last resize, to the end that it will come to; at full width.
+    ahead: Option<(Span, Verdict)>,
+    /// Resizes that were carried out.
+    generation: u32,
+    /// The last resize that was refused.
+    refused: u32,
+    resizing: Option<Resizing>,
+    /// It was resized, and nobody was told.
+    untold: bool,
     /// Its workers are no more; what is left is to say so.
     over: Option<Outcome>,
     leaving: bool,
@@ -118,9 +135,11 @@ impl VirtualWorld {
             unsettled: BTreeMap::new(),
             left: BTreeMap::new(),
             refusals: BTreeMap::new(),
+            resize_refusals: BTreeMap::new(),
             nodes: Nodes::new(cluster),
             workers: Workers::default(),
-            broken: [0; 3],
+            effort: Effort::default(),
+            broken: [0; 5],
             agenda: BinaryHeap::new(),
             said: 0,
         };
@@ -162,16 +181,27 @@ impl VirtualWorld {
         self.nodes.silent().collect()
     }
 
-    /// What the dice broke so far: starts refused, news that came late, news that came twice.
-    pub fn misfortunes(&self) -> [(&'static str, u64); 3] {
-        let [refused, late, twice] = self.broken;
-        [("start refused", refused), ("late news", late), ("news came twice", twice)]
+    /// What the dice broke so far: starts and resizes refused, news that came late, twice or never.
+    pub fn misfortunes(&self) -> [(&'static str, u64); 5] {
+        let [refused, late, twice, resize_refused, unconfirmed] = self.broken;
+        [
+            ("start refused", refused),
+            ("late news", late),
+            ("news came twice", twice),
+            ("resize refused", resize_refused),
+            ("resize never confirmed", unconfirmed),
+        ]
     }
 
     /// Every time two live workers met on one device, or two attempts of one ask ran at once. Always empty, unless
     /// the scheduler is wrong.
     pub fn overlaps(&self) -> &[String] {
         self.workers.overlaps()
+    }
+
+    /// Every ask whose members did more or less work, all in all, than there was to do. Always empty.
+    pub fn miscounts(&self) -> &[String] {
+        self.effort.miscounts()
     }
 
     /// The same with exactly these acts, submissions among them. Acts of one instant happen in the order given.
@@ -230,7 +260,7 @@ impl VirtualWorld {
                 && self.truth(id.ask).is_some_and(|truth| id.attempt <= truth.truth.failures);
             let (work, verdict) =
                 if breaks { (Span(left.0 / 2), Verdict::Broke) } else { (left, Verdict::Done) };
-            self.later(now + work.scaled(whole, part.max(1)), Happening::Over(id, verdict));
+            self.set_ahead(now, id, (work, verdict));
         }
         self.say(now, Input::Started(id), inputs);
         if !is_service && self.speed(id.ask).is_some_and(|speed| speed.steps.is_some()) {
@@ -257,9 +287,15 @@ impl VirtualWorld {
         self.later(now + Speed::BEAT, Happening::Report(id));
     }
 
-    fn over(&mut self, now: Time, id: AllocationId, verdict: Verdict, inputs: &mut Vec<Input>) {
+    fn over(
+        &mut self,
+        now: Time,
+        id: AllocationId,
+        (verdict, generation): (Verdict, u32),
+        inputs: &mut Vec<Input>,
+    ) {
         let Some(live) = self.live.get_mut(&id) else { return };
-        if live.over.is_some() || live.running.is_none() {
+        if live.over.is_some() || live.running.is_none() || live.generation != generation {
             return;
         }
         let outcome = match verdict {
@@ -267,6 +303,9 @@ impl VirtualWorld {
             Verdict::Broke => Outcome::Failed { code: 1, cause: Cause::Exit },
         };
         live.over = Some(outcome);
+        if verdict == Verdict::Done {
+            self.note_done(now, id);
+        }
         match self.delays.ended {
             Span::ZERO => self.tell_ended(now, id, outcome, inputs),
             delay => self.later(now + delay, Happening::Gone(id)),
@@ -298,9 +337,15 @@ impl VirtualWorld {
         let Some((since, part, whole)) = self.live.get_mut(&id).and_then(|live| live.running.take()) else {
             return;
         };
-        let done = (now - since).scaled(part, whole.max(1));
-        let left = (self.work_left(id.ask) - done).max(Span::ZERO);
-        self.left.insert(id.ask, left + self.restart_cost(id.ask));
+        let ran = now - since;
+        let done = ran.scaled(part, whole.max(1));
+        let (left, cost) = (self.work_left(id.ask), self.restart_cost(id.ask));
+        self.effort.ran(id.ask, part, ran);
+        // The next attempt may be up before the end of this one is heard of: then it does not know how far this one got.
+        let later = AllocationId { attempt: id.attempt + 1, ..id }..=AllocationId { attempt: u32::MAX, ..id };
+        let is_late = self.live.range(later).next().is_some();
+        self.effort.interrupted(id.ask, cost, is_late || done > left);
+        self.left.insert(id.ask, (left - done).max(Span::ZERO) + cost);
     }
 
     /// Says something about allocations now, or late, or twice.
@@ -337,8 +382,10 @@ impl World for VirtualWorld {
                 continue; // it is over, and that was said
             }
             match &desired.wanted {
-                Wanted::Run(_) if self.live.contains_key(&id) => {}
-                Wanted::Run(placement) => self.bring_up(now, id, placement),
+                Wanted::Run { placement, generation } if self.live.contains_key(&id) => {
+                    self.resize(now, id, placement, *generation);
+                }
+                Wanted::Run { placement, generation } => self.bring_up(now, id, placement, *generation),
                 Wanted::Gone => self.take_down(now, id),
             }
         }
@@ -369,7 +416,8 @@ impl World for VirtualWorld {
                         inputs,
                     );
                 }
-                Happening::Over(id, verdict) => self.over(now, id, verdict, inputs),
+                Happening::Over(id, verdict, generation) => self.over(now, id, (verdict, generation), inputs),
+                Happening::Resized(id, generation) => self.resized(now, id, generation, inputs),
                 Happening::Gone(id) => self.gone(now, id, inputs),
                 Happening::Report(id) => self.report(now, id, inputs),
                 Happening::Heard(number) => inputs.extend(self.nodes.heard(number)),

@@ -12,20 +12,37 @@ use std::sync::Arc;
 
 mod prompt {
     use super::*;
-    consort_contract::contract!(Virtual::new(Delays::default()));
+    consort_contract::contract!(Virtual::<NOT_AT_ALL>::new(Delays::default()));
 }
 
 mod slow {
     use super::*;
-    consort_contract::contract!(Virtual::new(Delays {
-        start: Span(20_000_000),
-        stop: Span(30_000_000),
-        ended: Span(5_000_000)
-    }));
+    consort_contract::contract!(Virtual::<NOT_AT_ALL>::new(SLOW));
 }
 
-/// A world of two nodes, and the time there.
-struct Virtual {
+mod resized_in_place {
+    use super::*;
+    consort_contract::contract!(Virtual::<IN_PLACE>::new(SLOW));
+}
+
+mod resized_by_restart {
+    use super::*;
+    consort_contract::contract!(Virtual::<BY_RESTART>::new(SLOW));
+}
+
+const SLOW: Delays = Delays {
+    start: Span(20_000_000),
+    stop: Span(30_000_000),
+    ended: Span(5_000_000),
+    resize: Span(25_000_000),
+};
+
+const NOT_AT_ALL: u8 = 0;
+const IN_PLACE: u8 = 1;
+const BY_RESTART: u8 = 2;
+
+/// A world of two nodes that resizes like this, and the time there.
+struct Virtual<const HOW: u8> {
     cluster: Cluster,
     outside: Rc<RefCell<Outside>>,
     now: Time,
@@ -41,7 +58,7 @@ struct Outside {
 /// What the controller has of it.
 struct Window(Rc<RefCell<Outside>>);
 
-impl Virtual {
+impl<const HOW: u8> Virtual<HOW> {
     fn new(delays: Delays) -> Self {
         let node = |name: &str| NodeSpec {
             name: name.into(),
@@ -55,15 +72,22 @@ impl Virtual {
             nodes: vec![node("n1"), node("n2")],
             ..Cluster::default()
         };
-        let world = VirtualWorld::new(&cluster, Arc::from(vec![])).delayed(delays);
+        let world = VirtualWorld::new(&cluster, Arc::from(vec![])).able(Self::CAPABILITIES).delayed(delays);
         let outside = Outside { world, crews: BTreeMap::new() };
         Virtual { cluster, outside: Rc::new(RefCell::new(outside)), now: Time::ZERO }
     }
 }
 
-impl Stage for Virtual {
+impl<const HOW: u8> Stage for Virtual<HOW> {
     type World = Window;
-    const CAPABILITIES: Capabilities = Capabilities::ALL;
+    const CAPABILITIES: Capabilities = Capabilities {
+        resize: match HOW {
+            IN_PLACE => Resize::InPlace,
+            BY_RESTART => Resize::Restart,
+            _ => Resize::No,
+        },
+        ..Capabilities::ALL
+    };
     const FAILURE: i32 = 1;
 
     fn cluster(&self) -> Vec<Input> {

@@ -236,7 +236,8 @@ fn nobody_waits_beside_room_in_a_queue_that_is_not_strict() {
         cluster.queues.iter_mut().for_each(|queue| queue.strict = false);
         let entries = stock::entries();
         let stock = &entries[seed as usize % entries.len()];
-        let delays = Delays { start: Span::seconds(2), stop: Span::seconds(3), ended: Span::seconds(1) };
+        let (start, stop, ended) = (Span::seconds(2), Span::seconds(3), Span::seconds(1));
+        let delays = Delays { start, stop, ended, ..Delays::default() };
         let world = VirtualWorld::new(&cluster, workload.submissions.clone().into()).delayed(delays);
         let mut scheduler = Scheduler::new(stock.policy(), Capabilities::default());
         for input in cluster.inputs() {

@@ -118,7 +118,7 @@ fn what_cannot_be_read_is_pointed_at() {
         ),
         ("tenant red: gift 5 h200", "4:13: found `gift`, expected `ceiling` or `guarantee`"),
         ("queue q: lax", "4:10: found `lax`, expected priority, strict or for"),
-        ("world is slow", "4:7: found `is`, expected starts, stops, endings, cannot or counts"),
+        ("world is slow", "4:7: found `is`, expected starts, stops, endings, resizes, cannot or counts"),
         ("at soon plan", "4:4: found `soon`, expected a time like 90s, 1h30m, 2d or 1.5s"),
         ("at 5s plan\nat 4s plan", "5:4: 4s is before 5s, expected the order in which things happen"),
         ("at 5s plan nothing", "4:12: found `nothing`, expected the end of the line"),

@@ -46,4 +46,9 @@ fn every_history_keeps_every_promise() {
     assert!(total.events >= 200 * histories, "histories are too short to mean anything");
     assert!(total.all_faults() >= 5 * histories, "too little goes wrong");
     assert!(total.preemptions >= histories && total.policies.len() >= 7);
+    let [planned, in_place, restarted] = total.resizes;
+    assert!(
+        planned >= histories && in_place >= histories / 2 && restarted >= histories / 4,
+        "too few resizes"
+    );
 }

@@ -145,6 +145,22 @@ pub enum Input {
     },
     /// What running jobs report of themselves. It changes what is believed, and is no reason to plan.
     Progress(Vec<Report>),
+    /// A resize in place is done: all members of the new placement are up, and nothing is left on what it lacks.
+    Resized {
+        /// What.
+        allocation: AllocationId,
+        /// The generation that was desired.
+        generation: u32,
+    },
+    /// The world cannot resize it; it runs on as it did.
+    ResizeRefused {
+        /// What.
+        allocation: AllocationId,
+        /// The generation that was desired.
+        generation: u32,
+        /// In the world's words.
+        why: Arc<str>,
+    },
 }
 
 impl Input {

@@ -212,6 +212,13 @@ impl Serialize for StageSpec {
     }
 }
 
+impl StageSpec {
+    /// Whether it is a gang that accepts more than one width.
+    pub fn is_elastic(&self) -> bool {
+        self.form == Form::Gang && self.roles.iter().any(|role| role.count.min < role.count.max)
+    }
+}
+
 /// How the members of a stage run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

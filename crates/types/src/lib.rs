@@ -68,4 +68,4 @@ pub use tenant::{QueueSpec, Quota, TenantSpec};
 pub use time::{Span, Time, Total};
 pub use vacancies::Vacancies;
 pub use work::{Command, Grace, Limits, Output, StageWork, Variant, Work, Works};
-pub use world::{Capabilities, Desired, Grain, Wanted, World};
+pub use world::{Capabilities, Desired, Grain, Resize, Wanted, World};

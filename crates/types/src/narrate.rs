@@ -99,15 +99,15 @@ pub struct Told {
 /// One change of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
-    /// `start`, `promise`, `stop` or `fence`.
+    /// `start`, `promise`, `stop`, `resize` or `fence`.
     pub kind: &'static str,
-    /// What is started or stopped.
+    /// What is started, stopped or resized.
     pub ask: Option<AskId>,
     /// Whose it is.
     pub tenant: Option<String>,
     /// The nodes it is about, by name.
     pub nodes: Vec<String>,
-    /// Devices that are granted or given back.
+    /// Devices that are granted; of a resize, all that it has then.
     pub devices: u32,
     /// Why it is stopped: the rule by which it is preempted, `time-limit` or `yield`.
     pub cause: Option<&'static str>,
@@ -231,6 +231,17 @@ pub fn accepted(input: &Input, submitted: Option<JobId>, by: &str, names: &impl 
             told.cause = Some(why.clone());
             ("start-refused", format!("{} could not be started: {why}", names.attempt(*id)))
         }
+        Input::Resized { allocation: id, generation } => {
+            told.numbers.insert("attempt".into(), id.attempt.into());
+            told.numbers.insert("generation".into(), (*generation).into());
+            ("resized", format!("{} was resized", names.attempt(*id)))
+        }
+        Input::ResizeRefused { allocation: id, generation, why } => {
+            told.numbers.insert("attempt".into(), id.attempt.into());
+            told.numbers.insert("generation".into(), (*generation).into());
+            told.cause = Some(why.to_string());
+            ("resize-refused", format!("{} could not be resized: {why}", names.attempt(*id)))
+        }
         Input::OutputLost { allocation: id, bytes, .. } => {
             let numbers = [("attempt", id.attempt.into()), ("bytes", bytes.cast_signed())];
             told.numbers.extend(numbers.map(|(name, number)| (name.into(), number)));
@@ -269,6 +280,8 @@ fn subject(input: &Input) -> Option<JobId> {
         Input::Cancel(job) | Input::Pause(job) | Input::Resume(job) => Some(*job),
         Input::Started(id)
         | Input::StartRefused { allocation: id, .. }
+        | Input::Resized { allocation: id, .. }
+        | Input::ResizeRefused { allocation: id, .. }
         | Input::OutputLost { allocation: id, .. }
         | Input::Ended { allocation: id, .. } => Some(id.ask.job),
         Input::Progress(reports) => match &reports[..] {
@@ -340,7 +353,7 @@ fn planned(plan: &Plan, names: &impl Names) -> Told {
     }
     let job = |change: &Move| match change {
         Move::Start { ask, .. } => Some(ask.job),
-        Move::Stop { allocation, .. } => Some(allocation.ask.job),
+        Move::Stop { allocation, .. } | Move::Resize { allocation, .. } => Some(allocation.ask.job),
         Move::Fence { .. } => None,
     };
     let first = plan.moves.first().and_then(job);
@@ -353,6 +366,7 @@ fn planned(plan: &Plan, names: &impl Names) -> Told {
             Move::Start { after, .. } if after.is_empty() => "starts",
             Move::Start { .. } => "promises",
             Move::Stop { .. } => "stops",
+            Move::Resize { .. } => "resizes",
             Move::Fence { .. } => "fences",
         };
         *numbers.entry(name.into()).or_insert(0) += 1;
@@ -375,11 +389,7 @@ pub fn change(change: &Move, attempt: Option<u32>, names: &impl Names) -> Change
                 true => ("start", format!("{who} starts on {places}")),
                 false => ("promise", format!("{who} is promised {places}")),
             };
-            let mut nodes: Vec<NodeId> =
-                placement.grants.iter().filter_map(|grant| Some(names.locate(grant.device)?.0)).collect();
-            nodes.sort_unstable();
-            nodes.dedup();
-            let nodes = nodes.iter().filter_map(|&node| names.node_name(node).map(Into::into)).collect();
+            let nodes = node_names(&placement.grants, names);
             let devices = placement.devices().count() as u32;
             let (ask, tenant) = (Some(*ask), tenant(ask.job));
             Change { kind, ask, tenant, nodes, devices, text, ..Change::default() }
@@ -404,6 +414,23 @@ pub fn change(change: &Move, attempt: Option<u32>, names: &impl Names) -> Change
             let (ask, tenant) = (Some(allocation.ask), tenant(allocation.ask.job));
             Change { kind: "stop", ask, tenant, cause: Some(word), by, text, ..Change::default() }
         }
+        Move::Resize { allocation, placement, after, in_place } => {
+            let who = names.attempt(*allocation);
+            let members = match placement.members() {
+                1 => "1 worker".into(),
+                members => format!("{members} workers"),
+            };
+            let on = format!("{members} on {}", places(&placement.grants, names));
+            let how = if *in_place { "is resized to" } else { "restarts with" };
+            let text = match after.is_empty() {
+                true => format!("{who} {how} {on}"),
+                false => format!("{who} is promised {on}"),
+            };
+            let nodes = node_names(&placement.grants, names);
+            let devices = placement.devices().count() as u32;
+            let (ask, tenant) = (Some(allocation.ask), tenant(allocation.ask.job));
+            Change { kind: "resize", ask, tenant, nodes, devices, text, ..Change::default() }
+        }
         Move::Fence { node } => {
             let nodes = names.node_name(*node).map(Into::into).into_iter().collect();
             let text = format!("{} is fenced", names.node(*node));
@@ -422,12 +449,23 @@ pub fn jobs(event: &Event) -> BTreeSet<JobId> {
                 Move::Stop { allocation, cause: StopCause::Preempted { by, .. } } => {
                     [Some(allocation.ask.job), Some(by.job)]
                 }
-                Move::Stop { allocation, .. } => [Some(allocation.ask.job), None],
+                Move::Stop { allocation, .. } | Move::Resize { allocation, .. } => {
+                    [Some(allocation.ask.job), None]
+                }
                 Move::Fence { .. } => [None, None],
             });
             named.flatten().collect()
         }
     }
+}
+
+/// The names of the nodes of these grants, in order of their numbers.
+fn node_names(grants: &[Grant], names: &impl Names) -> Vec<String> {
+    let mut nodes: Vec<NodeId> =
+        grants.iter().filter_map(|grant| Some(names.locate(grant.device)?.0)).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    nodes.iter().filter_map(|&node| names.node_name(node).map(Into::into)).collect()
 }
 
 /// `n1[0-3,6] n2[0]`, `0.5 of n1[0]`; `n1` for members without devices.

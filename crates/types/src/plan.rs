@@ -70,7 +70,7 @@ pub enum Move {
         ask: AskId,
         /// Where, and how wide.
         placement: Placement,
-        /// Allocations whose devices it is promised, all stopped earlier in this plan.
+        /// Allocations whose devices it is promised, all stopped or shrunk earlier in this plan.
         after: Vec<AllocationId>,
     },
     /// Ask the world to end an allocation. Its devices are free once that has been observed.
@@ -84,6 +84,19 @@ pub enum Move {
     Fence {
         /// Which node.
         node: NodeId,
+    },
+    /// Gives a running allocation another placement: wider, narrower or elsewhere. What it has beside the new placement is
+    /// free, or goes to whom it was promised, once the world has given it up; until then it holds both.
+    Resize {
+        /// What is resized.
+        allocation: AllocationId,
+        /// What it is to have instead of what it has.
+        placement: Placement,
+        /// Allocations whose devices it is promised, all stopped or shrunk earlier in this plan.
+        after: Vec<AllocationId>,
+        /// Whether members join and leave while the attempt runs on. Otherwise the attempt ends, and the next one of the
+        /// same ask starts on the new placement. Written down, so that a journal means the same in every world.
+        in_place: bool,
     },
 }
 
@@ -140,6 +153,11 @@ pub struct Placement {
 }
 
 impl Placement {
+    /// Members of all roles.
+    pub fn members(&self) -> u32 {
+        self.fills.iter().map(|fill| fill.count).sum()
+    }
+
     /// The devices alone.
     pub fn devices(&self) -> impl Iterator<Item = &Grant> {
         self.grants.iter().filter(|grant| !grant.is_of_host())

@@ -26,6 +26,19 @@ pub enum Reason {
         /// The level it would have liked to be within, and is not.
         apart: Option<String>,
     },
+    /// It is getting another placement.
+    Resizing {
+        /// Devices that it runs on.
+        devices: u32,
+        /// Workers that it has.
+        from: u32,
+        /// Workers that it will have.
+        to: u32,
+        /// Whether it runs on meanwhile; otherwise its attempt is ending and the next one starts with the new placement.
+        in_place: bool,
+        /// Allocations that have to release devices first.
+        after: Vec<AllocationId>,
+    },
     /// Devices are granted; the world is bringing it up.
     Starting,
     /// Nothing is in its way: the next plan starts it.
@@ -162,6 +175,22 @@ impl Reason {
                     Some(level) => {
                         write!(f, ", not within one {level}: none had room for it when it was placed")
                     }
+                }
+            }
+            Reason::Resizing { devices, from, to, in_place, after } => {
+                let what = match (from == to, in_place) {
+                    (true, true) => "is being moved to other devices".into(),
+                    (true, false) => "is being restarted on other devices".into(),
+                    (false, true) => format!("is being resized from {from} to {to} workers"),
+                    (false, false) => format!("is being restarted with {to} workers instead of {from}"),
+                };
+                if *in_place {
+                    write!(f, "runs on {devices} device{} and ", plural(*devices))?;
+                }
+                f.write_str(&what)?;
+                match after.is_empty() {
+                    true => Ok(()),
+                    false => write!(f, ", once {} has released its devices", list(after)),
                 }
             }
             Reason::Starting => f.write_str("is starting"),

@@ -93,6 +93,24 @@ pub enum Happened {
     Resumed,
     /// A user cancelled the job. Entered when it has ended, and kept with its end.
     Cancelled,
+    /// It got another placement.
+    Resized {
+        /// Workers that it had.
+        from: u32,
+        /// Workers that it has; the same where it was only moved.
+        to: u32,
+        /// Whether it ran on. Otherwise the next attempt starts with the new placement.
+        in_place: bool,
+    },
+    /// The world did not resize it; it runs on as it did.
+    ResizeRefused {
+        /// Workers that it has.
+        from: u32,
+        /// Workers that it was to have.
+        to: u32,
+        /// The words of the world.
+        why: Arc<str>,
+    },
 }
 
 impl Story {
@@ -122,6 +140,8 @@ impl Entry {
             Happened::NodeLost { .. } => "node-lost",
             Happened::DeviceUnhealthy { .. } => "device-unhealthy",
             Happened::Started => "started",
+            Happened::Resized { .. } => "resized",
+            Happened::ResizeRefused { .. } => "resize-refused",
             Happened::Paused => "paused",
             Happened::Resumed => "resumed",
             Happened::Cancelled => "cancelled",
@@ -152,6 +172,9 @@ impl Entry {
                 again(*at)
             }
             Happened::Failed { again_at: None, .. } => "; no retries left".into(),
+            Happened::Resized { in_place: false, .. } => {
+                format!("; attempt {} goes on from there", self.attempt + 1)
+            }
             _ => String::new(),
         }
     }
@@ -197,6 +220,11 @@ impl fmt::Display for Happened {
                 write!(f, "was moved off device {device} of node {node}: unhealthy ({why})")
             }
             Happened::Started => f.write_str("is up"),
+            Happened::Resized { from, to, .. } if from == to => f.write_str("was moved to other devices"),
+            Happened::Resized { from, to, .. } => write!(f, "was resized from {from} to {to} workers"),
+            Happened::ResizeRefused { from, to, why } => {
+                write!(f, "could not be resized from {from} to {to} workers: {why}")
+            }
             Happened::Paused => f.write_str("paused"),
             Happened::Resumed => f.write_str("resumed"),
             Happened::Cancelled => f.write_str("cancelled"),
@@ -273,6 +301,13 @@ mod tests {
             "attempt 1 was moved off device 3 of node a: unhealthy (Xid 79)"
         );
         assert_eq!(entry(0, Happened::Paused).told(&spec), "paused");
+        let resized = |from, to, in_place| entry(1, Happened::Resized { from, to, in_place }).told(&spec);
+        assert_eq!(resized(2, 4, true), "attempt 1 was resized from 2 to 4 workers");
+        assert_eq!(
+            resized(4, 2, false),
+            "attempt 1 was resized from 4 to 2 workers; attempt 2 goes on from there"
+        );
+        assert_eq!(resized(2, 2, true), "attempt 1 was moved to other devices");
         let mut bag = spec.clone();
         bag.stages[0].form = Form::Bag { tasks: 9 };
         let of_task =

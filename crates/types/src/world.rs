@@ -23,7 +23,15 @@ pub struct Desired {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
     /// Be up on these devices.
-    Run(Placement),
+    Run {
+        /// On these.
+        placement: Placement,
+        /// Counts the resizes in place that were asked of this attempt; 0 until the first. A world that has the attempt up
+        /// with an earlier generation makes members join and leave until it has this placement, and answers with
+        /// `Resized`, or `ResizeRefused`, and the generation. What it has refused once it never carries out later. Of an
+        /// earlier generation than it has nothing is believed.
+        generation: u32,
+    },
     /// End it and give everything back. Also told of attempts that were fenced, and of attempts that this world may never
     /// have heard of: the answer is always an `Ended` (or `StartRefused`) once nothing of it is left or can come up.
     Gone,
@@ -38,21 +46,41 @@ pub struct Capabilities {
     pub shares: bool,
     /// How exactly a placement is followed.
     pub grain: Grain,
+    /// How running work gets another placement.
+    pub resize: Resize,
     /// Whether a member that does not say what it takes of its host is counted with its devices' share of it, as far as
     /// that much is left. A member never waits for what it did not ask for.
     pub counts_hosts: bool,
 }
 
 impl Capabilities {
-    /// Of a world that can do everything. Hosts are counted as far as members ask for them, and no further.
-    pub const ALL: Capabilities =
-        Capabilities { preempts: true, shares: true, grain: Grain::Device, counts_hosts: false };
+    /// Of a world that can do everything but resize, which has to be declared. Hosts are counted as far as members ask for
+    /// them, and no further.
+    pub const ALL: Capabilities = Capabilities {
+        preempts: true,
+        shares: true,
+        grain: Grain::Device,
+        resize: Resize::No,
+        counts_hosts: false,
+    };
 }
 
 impl Default for Capabilities {
     fn default() -> Self {
         Self::ALL
     }
+}
+
+/// How running work gets another placement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Resize {
+    /// It does not.
+    #[default]
+    No,
+    /// Its attempt is asked to go, with the grace of the job, and the next one starts on the new placement.
+    Restart,
+    /// Members join and leave while it runs.
+    InPlace,
 }
 
 /// How exactly a placement is followed.
@@ -71,6 +99,9 @@ pub enum Grain {
 /// * `Ended` and `StartRefused` are said only once nothing of the attempt is left, nor can come up later. A node that was
 ///   fenced is no exception: an attempt on it that is desired gone is cancelled first.
 /// * `Succeeded` is said only if every worker is known to have succeeded; never of a gang that lost one.
+/// * `Resized` is said only once no worker is left on what the new placement lacks, and all its members are up;
+///   `ResizeRefused` only if none has joined, nor can join later, and none has left. An attempt that cannot keep to either
+///   is ended.
 /// * A fenced node is said to join only once nothing of an earlier attempt is left on it, or can come up on it.
 pub trait World {
     /// What this world is able to do.

@@ -57,7 +57,13 @@ fn main() {
         while next < count && next - ended < at_once {
             next += 1;
             let allocation = AllocationId { ask: AskId::whole(JobId(next)), attempt: 1 };
-            world.desire(Time::ZERO, &[Desired { allocation, wanted: Wanted::Run(placement.clone()) }]);
+            world.desire(
+                Time::ZERO,
+                &[Desired {
+                    allocation,
+                    wanted: Wanted::Run { placement: placement.clone(), generation: 0 },
+                }],
+            );
         }
         let _ = bell.recv();
         world.observe(Time::ZERO, &mut inputs);

@@ -15,7 +15,7 @@ use consort_agent::news::{News, locked};
 use consort_agent::progress::Faults;
 use consort_agent::{owned, words};
 use consort_types::{
-    AllocationId, Capabilities, Desired, Illness, Input, NodeId, Sample, Time, Works, World,
+    AllocationId, Capabilities, Desired, Illness, Input, NodeId, Resize, Sample, Time, Works, World,
 };
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
@@ -183,7 +183,8 @@ fn all_ill(kept: &Mutex<Vec<Illness>>, seen: Vec<Illness>) -> Vec<Illness> {
 }
 
 /// What this world is able to do.
-pub const CAPABILITIES: Capabilities = Capabilities { counts_hosts: true, ..Capabilities::ALL };
+pub const CAPABILITIES: Capabilities =
+    Capabilities { resize: Resize::Restart, counts_hosts: true, ..Capabilities::ALL };
 
 impl World for LocalWorld {
     fn capabilities(&self) -> Capabilities {

@@ -280,7 +280,10 @@ fn poller(version: u32, nodes: usize, jobs: usize) {
         let ask = AskId { job: JobId(nth as u64 + 1), stage: 0, task: 0 };
         let grant = Grant { device: DeviceId(nth as u32 % first), share: WHOLE, memory_bytes: 0 };
         let placement = Placement { fills: vec![Fill { shape: 0, count: 1 }], grants: vec![grant] };
-        Desired { allocation: AllocationId { ask, attempt: 1 }, wanted: Wanted::Run(placement) }
+        Desired {
+            allocation: AllocationId { ask, attempt: 1 },
+            wanted: Wanted::Run { placement, generation: 0 },
+        }
     });
     let ours: Vec<Desired> = ours.collect();
     world.desire(Time(0), &ours);

@@ -236,7 +236,7 @@ impl Poller {
             Message::Desire(changes) => {
                 for Desired { allocation, wanted } in changes {
                     match wanted {
-                        Wanted::Run(placement) => self.run_desired(allocation, placement),
+                        Wanted::Run { placement, .. } => self.run_desired(allocation, placement),
                         Wanted::Gone => self.gone_desired(allocation),
                     }
                 }

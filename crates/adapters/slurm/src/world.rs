@@ -59,8 +59,13 @@ pub struct Terms {
 }
 
 /// What this world is able to do.
-pub const CAPABILITIES: Capabilities =
-    Capabilities { preempts: true, shares: false, grain: Grain::Node, counts_hosts: true };
+pub const CAPABILITIES: Capabilities = Capabilities {
+    preempts: true,
+    shares: false,
+    grain: Grain::Node,
+    resize: Resize::Restart,
+    counts_hosts: true,
+};
 
 /// A Slurm cluster.
 pub struct SlurmWorld {

@@ -137,7 +137,7 @@ fn tagged(nth: u64, secret: &str) -> String {
 fn run(nth: u64, device: u32) -> Desired {
     let grant = Grant { device: DeviceId(device), share: WHOLE, memory_bytes: 0 };
     let placement = Placement { fills: vec![Fill { shape: 0, count: 1 }], grants: vec![grant] };
-    Desired { allocation: id(nth), wanted: Wanted::Run(placement) }
+    Desired { allocation: id(nth), wanted: Wanted::Run { placement, generation: 0 } }
 }
 
 fn gone(nth: u64) -> Desired {

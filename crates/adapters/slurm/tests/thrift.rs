@@ -78,7 +78,7 @@ fn id(nth: u64) -> AllocationId {
 
 fn run(nth: u64) -> Desired {
     let placement = Placement { fills: vec![], grants: vec![] };
-    Desired { allocation: id(nth), wanted: Wanted::Run(placement) }
+    Desired { allocation: id(nth), wanted: Wanted::Run { placement, generation: 0 } }
 }
 
 fn open(shared: &Path, jobs: &Arc<Mutex<Vec<Job>>>) -> (SlurmWorld, Arc<Mutex<Vec<String>>>) {

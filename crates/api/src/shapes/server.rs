@@ -113,7 +113,7 @@ pub struct EventLine {
 /// One change of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EventChange {
-    /// `start`, `promise` (a start on devices that others still hold), `stop` or `fence`.
+    /// `start`, `promise` (a start on devices that others still hold), `stop`, `resize` or `fence`.
     pub kind: String,
     /// The job that is started or stopped.
     pub job: Option<u64>,

@@ -88,9 +88,10 @@ impl<S: Stage> Play<S> {
             Telling::All => desires.extend(rollout.scheduler.all_desires()),
         }
         for Desired { allocation, wanted } in &desires {
-            if let Wanted::Run(placement) = wanted {
-                let wide = placement.fills.iter().map(|fill| fill.count as usize).sum();
-                self.wide.insert(*allocation, wide);
+            if let Wanted::Run { placement, .. } = wanted {
+                // One that is made narrower has its old width until that is done.
+                let wide = self.wide.entry(*allocation).or_default();
+                *wide = (*wide).max(placement.members() as usize);
             } else {
                 self.wide.entry(*allocation).or_default();
             }

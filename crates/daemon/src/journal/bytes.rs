@@ -1,15 +1,15 @@
 //! How an event is written: one line of JSON that begins with its version.
 //!
-//! `{"v":2,"at":...,"fact":{...},"actor":{...}}`. Text, because a journal is read by people in bad hours; with field names, because
+//! `{"v":3,"at":...,"fact":{...},"actor":{...}}`. Text, because a journal is read by people in bad hours; with field names, because
 //! a later version may add fields and must still read what an older one wrote. The golden file beside the tests keeps
 //! these bytes: when it changes, the version must, and the reader of the old one stays.
 
 use consort_types::{Actor, Event, Fact, Time};
 use serde::{Deserialize, Serialize};
 
-/// The version that is written. Version 1 had no nodes that leave for good and no reports of progress; everything else is
+/// The version that is written. Version 2 had no resizes and no progress, version 1 no nodes that leave for good either; all else is
 /// the same.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 #[derive(Serialize)]
 struct Written<'a> {
@@ -61,7 +61,7 @@ pub fn write(event: &Event) -> Vec<u8> {
 /// The event that these bytes are.
 pub fn read(bytes: &[u8]) -> Result<Event, Unreadable> {
     let torn = |error: serde_json::Error| Unreadable::Torn(error.to_string());
-    if !bytes.starts_with(b"{\"v\":2,") {
+    if !bytes.starts_with(b"{\"v\":3,") {
         let Version { v } = serde_json::from_slice(bytes).map_err(torn)?;
         if v > VERSION {
             return Err(Unreadable::Newer(v));

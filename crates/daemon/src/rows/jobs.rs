@@ -238,6 +238,10 @@ impl<'a> Summary<'a> {
                 let plural = if devices == 1 { "" } else { "s" };
                 match (self.running, left) {
                     (1, 0) => {
+                        if let Some(resizing) = self.runs.as_ref().and_then(|ask| resizing(reading, now, ask))
+                        {
+                            return resizing;
+                        }
                         let said = engine(&self.runs).filter(|said| !is_plain(said));
                         let said = said.map_or(String::new(), |said| format!(": {said}"));
                         let done = self.runs.and_then(|ask| ask.progress()?.thousandths());
@@ -256,7 +260,10 @@ impl<'a> Summary<'a> {
             }
             State::Stopping => match job.ending() {
                 Some(why) => beside(format!("is ending: {}", why.told(job.spec())), engine(&self.stops)),
-                None => meanwhile(&Reason::Releasing, now, engine(&self.stops)),
+                None => match self.stops.as_ref().and_then(|ask| resizing(reading, now, ask)) {
+                    Some(resizing) => beside(resizing, engine(&self.stops)),
+                    None => meanwhile(&Reason::Releasing, now, engine(&self.stops)),
+                },
             },
             State::Paused => Reason::Paused.to_string(),
             State::Held => {
@@ -270,6 +277,12 @@ impl<'a> Summary<'a> {
             State::Succeeded | State::Failed | State::Cancelled => String::new(),
         }
     }
+}
+
+/// That an ask is being resized, if it is, and to which width.
+fn resizing(reading: &Reading<'_>, now: Time, ask: &AskView<'_>) -> Option<String> {
+    ask.resizing()?;
+    Some(reading.why(now, ask.id())?.told(now).to_string())
 }
 
 /// What a job asks for, role by role.
@@ -381,7 +394,8 @@ pub fn detail(reading: &Reading<'_>, now: Time, words: &Words<'_>, id: JobId) ->
             State::Succeeded => Reason::Done.to_string(),
             State::Failed => ask.last_words(now).unwrap_or_default(),
             State::Starting => Reason::Starting.to_string(),
-            State::Stopping => Reason::Releasing.to_string(),
+            State::Stopping => resizing(reading, now, &ask).unwrap_or_else(|| Reason::Releasing.to_string()),
+            State::Running => resizing(reading, now, &ask).unwrap_or_default(),
             _ => String::new(),
         };
         let since = match state {

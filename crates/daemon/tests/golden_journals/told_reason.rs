@@ -8,6 +8,13 @@ pub fn facts(ask: AskId, reason: &Reason) -> Value {
         Reason::Running { since, devices, apart } => {
             ("running", json!({"since": since, "devices": devices, "apart": apart}))
         }
+        Reason::Resizing { devices, from, to, in_place, after } => (
+            "resizing",
+            json!({
+                "devices": devices, "from": from, "to": to, "in_place": in_place,
+                "after": after.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            }),
+        ),
         Reason::Starting => ("starting", Value::Null),
         Reason::Next => ("next", Value::Null),
         Reason::Releasing => ("releasing", Value::Null),

@@ -16,7 +16,7 @@ impl Scheduler {
     }
 
     pub(super) fn serve(&mut self, id: AskId, allocation: &Allocation, since: Time) {
-        let ran = self.state.now - since;
+        let ran = self.state.now - allocation.width_since(since);
         let job = self.state.jobs.get(id.job).expect("it is granted");
         let most = self.state.classes.get(job.stages[usize::from(id.stage)].class).members();
         let (pace, full) = pace(&self.state, job, &allocation.placement, most);
@@ -63,17 +63,34 @@ impl Scheduler {
             account.leaving -= if is_leaving { amount } else { 0 };
         }
         for held in in_hand(grants, owed) {
-            self.state.cluster.release(&held);
-            let (kind, amount) = self.state.cluster.amount(&held);
-            let (decay, coarseness) = (self.state.decay(), self.state.cluster.coarseness(kind));
-            self.state.ledger.account_mut(tenant, kind).release(decay, self.state.now, amount, coarseness);
-            self.charge(tenant, &held, allocation.held_since);
+            self.release(tenant, &held, allocation.held_since);
         }
         for &beneficiary in &allocation.pledges {
             self.pay(id, beneficiary, grants);
         }
         for grant in grants {
             self.sync_device(grant.device);
+        }
+    }
+
+    /// A tenant no longer has this in its hands, and is charged for it.
+    pub(super) fn release(&mut self, tenant: TenantId, held: &Grant, since: Time) {
+        self.state.cluster.release(held);
+        let (kind, amount) = self.state.cluster.amount(held);
+        let (decay, coarseness) = (self.state.decay(), self.state.cluster.coarseness(kind));
+        self.state.ledger.account_mut(tenant, kind).release(decay, self.state.now, amount, coarseness);
+        self.charge(tenant, held, since);
+    }
+
+    /// Charges an allocation for what it has in its hands, up to now.
+    pub(super) fn charge_so_far(&mut self, id: AllocationId) {
+        let tenant = self.state.jobs.get(id.ask.job).expect("it is granted").tenant;
+        let now = self.state.now;
+        let allocation = self.ask_mut(id.ask).allocation_mut().expect("it is granted");
+        let since = std::mem::replace(&mut allocation.held_since, now);
+        let grants: Vec<Grant> = allocation.granted().copied().collect();
+        for held in in_hand(&grants, &allocation.owed.clone()) {
+            self.charge(tenant, &held, since);
         }
     }
 
@@ -87,51 +104,34 @@ impl Scheduler {
     }
 
     /// Passes on what was promised, if whoever it was promised to still waits for it.
-    fn pay(&mut self, giver: AllocationId, to: AllocationId, grants: &[Grant]) {
-        if self.phase(to) != Some(Phase::Planned) {
+    pub(super) fn pay(&mut self, giver: AllocationId, to: AllocationId, grants: &[Grant]) {
+        if self.state.jobs.allocation(to).is_none_or(|found| found.owed.is_empty()) {
             return;
         }
-        let tenant = self.state.jobs.get(to.ask.job).expect("it is planned").tenant;
-        let now = self.state.now;
-        let allocation = self.ask_mut(to.ask).allocation_mut().expect("it is planned");
+        let tenant = self.state.jobs.get(to.ask.job).expect("it is owed something").tenant;
         // What it has so far was kept from everybody else since then, so it is used, though not all is there yet.
-        let since = std::mem::replace(&mut allocation.held_since, now);
-        let so_far = in_hand(&allocation.placement.grants, &allocation.owed);
+        self.charge_so_far(to);
+        let allocation = self.ask_mut(to.ask).allocation_mut().expect("it is owed something");
         let is_paid =
             |part: &Owed| part.by == giver && grants.iter().any(|grant| grant.device == part.grant.device);
         let (paid, owed): (Vec<Owed>, Vec<Owed>) =
             std::mem::take(&mut allocation.owed).into_iter().partition(is_paid);
         let complete = owed.is_empty();
         allocation.owed = owed;
-        for held in so_far {
-            self.charge(tenant, &held, since);
-        }
         for part in paid {
             self.state.cluster.hold(&part.grant);
             self.hold(tenant, &part.grant);
         }
-        if complete {
-            self.begin(to);
+        match self.phase(to) {
+            Some(Phase::Planned) if complete => self.begin(to),
+            Some(Phase::Running { .. }) if complete => self.changed.push(to), // the world is asked to resize it
+            _ => {}
         }
     }
 }
 
-/// Grants of one ask, device by device: two of its roles may have a share of the same one.
-pub(super) fn by_device(grants: &[Grant]) -> Vec<Grant> {
-    let mut devices = grants.to_vec();
-    devices.sort_unstable_by_key(|grant| grant.device);
-    devices.dedup_by(|next, sum| {
-        let is_same = next.device == sum.device;
-        if is_same {
-            (sum.share, sum.memory_bytes) = (sum.share + next.share, sum.memory_bytes + next.memory_bytes);
-        }
-        is_same
-    });
-    devices
-}
-
 /// What is in the hands of an allocation: its grants, device by device, less what others still owe it.
-fn in_hand(grants: &[Grant], owed: &[Owed]) -> Vec<Grant> {
+pub(super) fn in_hand(grants: &[Grant], owed: &[Owed]) -> Vec<Grant> {
     let mut held = by_device(grants);
     for part in owed {
         let place = held.binary_search_by_key(&part.grant.device, |grant| grant.device);

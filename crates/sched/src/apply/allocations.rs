@@ -3,7 +3,6 @@
 //! A device moves between three conditions: held by an allocation, promised by one allocation to another, free.
 //! It becomes free only when its release has been observed or its node has been fenced.
 
-use super::accounts::by_device;
 use super::memory::Larger;
 use crate::scheduler::Scheduler;
 use crate::state::jobs::*;
@@ -29,26 +28,54 @@ impl Scheduler {
         let tenant = self.state.jobs.get(id.job).expect("check saw it").tenant;
         let mut owed = vec![];
         for grant in &by_device(&placement.grants) {
-            let taken = self.hold_now(grant, after, &mut owed);
-            let (kind, amount) = self.state.cluster.amount(grant);
-            self.state.ledger.account_mut(tenant, kind).committed += amount;
-            self.hold(tenant, &taken);
+            self.commit_to(tenant, grant, after, &mut owed);
         }
-        for &giver in after {
-            let ask = self.ask_mut(giver.ask);
-            ask.allocation_mut().expect("check saw it").pledges.push(allocation);
-        }
-        let (held_since, placement) = (self.state.now, placement.clone());
+        self.pledge(after, allocation);
         let is_paid = owed.is_empty();
-        let granted = Allocation { phase: Phase::Planned, placement, held_since, owed, pledges: vec![] };
+        let granted = Allocation::new(placement.clone(), self.state.now, owed);
         self.unwait(id, AskState::Granted(Box::new(granted)));
         self.ask_mut(id).attempt = attempt;
         self.take_turn(id);
-        self.state.jobs.granted.insert(id);
-        self.holders.note(id);
+        self.list_granted(id);
         if is_paid {
             self.begin(allocation);
         }
+    }
+
+    /// A part of a device is going to be this tenant's: from now on, or once the givers have released it.
+    pub(super) fn commit_to(
+        &mut self,
+        tenant: TenantId,
+        grant: &Grant,
+        after: &[AllocationId],
+        owed: &mut Vec<Owed>,
+    ) {
+        let taken = self.hold_now(grant, after, owed);
+        let (kind, amount) = self.state.cluster.amount(grant);
+        self.state.ledger.account_mut(tenant, kind).committed += amount;
+        self.hold(tenant, &taken);
+    }
+
+    /// Promises an allocation what these give back.
+    pub(super) fn pledge(&mut self, givers: &[AllocationId], to: AllocationId) {
+        for &giver in givers {
+            let ask = self.ask_mut(giver.ask);
+            ask.allocation_mut().expect("check saw it").pledges.push(to);
+        }
+    }
+
+    /// Enters an ask that was granted devices into the sets.
+    pub(super) fn list_granted(&mut self, id: AskId) {
+        self.state.jobs.granted.insert(id);
+        if self.is_elastic(id) {
+            self.state.jobs.elastic.0.insert(id);
+        }
+        self.holders.note(id);
+    }
+
+    fn is_elastic(&self, id: AskId) -> bool {
+        let job = self.state.jobs.get(id.job).expect("it is granted");
+        job.spec.stages[usize::from(id.stage)].is_elastic()
     }
 
     /// Takes what is free of a grant now and notes who owes the rest. Returns what was taken.
@@ -107,6 +134,9 @@ impl Scheduler {
             self.state.jobs.limits.insert((now + limit, id));
             self.stirred = true; // only a plan says when to wake up for it
         }
+        if self.capabilities.resize != Resize::No && self.is_elastic(id.ask) {
+            self.stirred = true; // from now on it can be resized
+        }
     }
 
     pub(super) fn stop_for(&mut self, id: AllocationId, cause: StopCause) {
@@ -133,9 +163,13 @@ impl Scheduler {
         match self.phase(id).expect("it is granted") {
             Phase::Planned => self.withdraw(id, Last::Nothing),
             Phase::Starting => self.release_later(id, None, then),
-            Phase::Running { since } => self.release_later(id, Some(since), then),
+            Phase::Running { since } => {
+                self.settle_resize(id);
+                self.release_later(id, Some(since), then);
+            }
             Phase::Releasing { ran_since, .. } => {
-                // Already on its way; only the verdict may become final.
+                // Already on its way; only the verdict may become final. A restart on other devices is off.
+                self.call_off_restart(id);
                 let allocation = self.ask_mut(id.ask).allocation_mut().expect("it is granted");
                 if then == Then::JobEnds {
                     allocation.phase = Phase::Releasing { ran_since, then };
@@ -151,14 +185,19 @@ impl Scheduler {
         allocation.phase = Phase::Releasing { ran_since, then };
         let grants = allocation.placement.grants.clone();
         self.holders.note(id.ask);
-        for grant in grants {
-            let (kind, amount) = self.state.cluster.amount(&grant);
-            self.state.ledger.account_mut(tenant, kind).leaving += amount;
-        }
+        self.leave_soon(tenant, &grants);
         self.changed.push(id);
     }
 
-    fn forget_limit(&mut self, id: AllocationId, ran_since: Option<Time>) {
+    /// A part of what a tenant has is going to be released.
+    pub(super) fn leave_soon(&mut self, tenant: TenantId, grants: &[Grant]) {
+        for grant in grants {
+            let (kind, amount) = self.state.cluster.amount(grant);
+            self.state.ledger.account_mut(tenant, kind).leaving += amount;
+        }
+    }
+
+    pub(super) fn forget_limit(&mut self, id: AllocationId, ran_since: Option<Time>) {
         let limit = self.state.jobs.get(id.ask.job).and_then(|job| job.spec.time_limit);
         if let (Some(since), Some(limit)) = (ran_since, limit) {
             self.state.jobs.limits.remove(&(since + limit, id));
@@ -193,6 +232,13 @@ impl Scheduler {
     }
 
     pub(super) fn allocation_ended(&mut self, id: AllocationId, outcome: Outcome, words: Option<&Arc<str>>) {
+        if self.goes_on_resized(id, outcome) {
+            let had = self.state.jobs.allocation(id).map(|ended| self.device_memory(&ended.placement));
+            self.learn(id.ask, had.unwrap_or(0), outcome);
+            return self.hand_over(id);
+        }
+        self.call_off_restart(id);
+        self.call_off_resize(id);
         let phase = self.phase(id).expect("accept saw it");
         let allocation = self.take_allocation(id.ask);
         self.give_back(id, &allocation, &allocation.placement.grants, &[]);
@@ -268,7 +314,7 @@ impl Scheduler {
         }
     }
 
-    fn is_service(&self, id: AskId) -> bool {
+    pub(super) fn is_service(&self, id: AskId) -> bool {
         let job = self.state.jobs.get(id.job).expect("it is granted");
         matches!(job.spec.stages[usize::from(id.stage)].form, Form::Service { .. })
     }
@@ -315,7 +361,7 @@ impl Scheduler {
         match then {
             Then::JobEnds => self.ask_done(id),
             Then::TaskFails => self.task_failed(id),
-            Then::Requeue | Then::GiveWay => {
+            Then::Requeue | Then::GiveWay | Then::Resize => {
                 let ask = self.ask_mut(id);
                 ask.restarts += u32::from(ran);
                 ask.preemptions += u32::from(ran && then == Then::GiveWay);
@@ -335,8 +381,9 @@ impl Scheduler {
         self.unblock_ask(id);
     }
 
-    fn take_allocation(&mut self, id: AskId) -> Box<Allocation> {
+    pub(super) fn take_allocation(&mut self, id: AskId) -> Box<Allocation> {
         self.state.jobs.granted.remove(&id);
+        self.state.jobs.elastic.0.remove(&id);
         self.holders.note(id);
         match std::mem::replace(&mut self.ask_mut(id).state, AskState::Blocked) {
             AskState::Granted(allocation) => allocation,
@@ -355,14 +402,14 @@ impl Scheduler {
         }
         self.give_back(id, &allocation, &lost, &[]);
         if let Phase::Releasing { ran_since: Some(since), .. } = allocation.phase {
-            self.attain(id.ask, &lost, self.state.now - since);
+            self.attain(id.ask, &lost, self.state.now - allocation.width_since(since));
         }
         self.ask_mut(id.ask).allocation_mut().expect("it is granted").placement.grants = left;
     }
 }
 
 /// `base`, doubled for each time after the first, up to the longest.
-fn doubled(base: Span, times: u32, longest: Span) -> Span {
+pub(super) fn doubled(base: Span, times: u32, longest: Span) -> Span {
     let factor = 1i64 << (times.saturating_sub(1)).min(40);
     base.times(factor).min(longest.max(base))
 }

@@ -2,7 +2,7 @@
 
 use super::memory::larger;
 use crate::scheduler::{Ended, Scheduler};
-use crate::state::jobs::{Ask, AskState, Ending, HostUse, Job, Last, Rest, Stage, Then, Why};
+use crate::state::jobs::{Ask, AskState, Ending, HostUse, Job, Last, Resizes, Rest, Stage, Then, Why};
 use crate::state::observed::Rates;
 use consort_types::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,6 +45,7 @@ impl Scheduler {
             spell: Span::ZERO,
             not_before: Time(i64::MIN),
             last: Last::Nothing,
+            resizes: Resizes::default(),
         };
         let after: Vec<Dependency> = spec
             .after

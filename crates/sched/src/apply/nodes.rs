@@ -58,6 +58,18 @@ impl Scheduler {
         for id in planned {
             self.withdraw(id, Last::NodeLost(self.node_name(node)));
         }
+        // So do resizes that were going to use it, and of which no worker knows yet.
+        let is_there = |scheduler: &Self, id: &AllocationId| {
+            let found = scheduler.state.jobs.allocation(*id);
+            found.is_some_and(|found| scheduler.is_on(&found.placement.grants, node))
+        };
+        let (live, reserved): (Vec<_>, Vec<_>) =
+            live.into_iter().partition(|id| is_there(self, id) || !self.is_reserved_only(*id));
+        for id in reserved.into_iter().filter(|id| !live.contains(id)) {
+            if self.is_reserved_only(id) {
+                self.loses_new_device(id, Last::NodeLost(self.node_name(node)));
+            }
+        }
         for id in live {
             self.set_last(id.ask, Last::NodeLost(self.node_name(node)));
             self.tell(id, Happened::NodeLost { node: self.node_name(node) });
@@ -77,10 +89,14 @@ impl Scheduler {
         let cluster = &self.state.cluster;
         self.state.jobs.granted.iter().filter_map(move |&ask| {
             let found = self.state.jobs.ask(ask)?;
-            let grants = &found.allocation()?.placement.grants;
-            let here = grants.iter().any(|grant| cluster.device(grant.device).node == node);
+            let mut grants = found.allocation()?.granted();
+            let here = grants.any(|grant| cluster.device(grant.device).node == node);
             here.then_some(AllocationId { ask, attempt: found.attempt })
         })
+    }
+
+    fn is_on(&self, grants: &[Grant], node: NodeId) -> bool {
+        grants.iter().any(|grant| self.state.cluster.device(grant.device).node == node)
     }
 
     pub(super) fn set_foreign(&mut self, node: NodeId, shares: &[u16], host: &Host) {
@@ -110,14 +126,10 @@ impl Scheduler {
             self.state.cluster.devices[id.index()].ill = found.map(|illness| illness.why.clone());
             self.sync_device(id);
         }
-        let is_ill =
-            |scheduler: &Self, grant: &Grant| scheduler.state.cluster.device(grant.device).ill.is_some();
+        let is_ill = |grant: &Grant| self.state.cluster.device(grant.device).ill.is_some();
         let touched: Vec<AllocationId> = self
             .allocations_on(node)
-            .filter(|&id| {
-                let found = self.state.jobs.allocation(id);
-                found.is_some_and(|found| found.placement.grants.iter().any(|grant| is_ill(self, grant)))
-            })
+            .filter(|&id| self.state.jobs.allocation(id).is_some_and(|found| found.granted().any(is_ill)))
             .collect();
         let (planned, live): (Vec<_>, Vec<_>) =
             touched.into_iter().partition(|&id| self.phase(id) == Some(Phase::Planned));
@@ -125,12 +137,24 @@ impl Scheduler {
             self.withdraw(id, Last::DeviceIll(self.node_name(node)));
         }
         for id in live {
-            if !matches!(self.phase(id), Some(Phase::Releasing { .. })) {
+            if self.is_reserved_only(id) && self.is_new_one_ill(id) {
+                self.loses_new_device(id, Last::DeviceIll(self.node_name(node)));
+            }
+            let Some(found) = self.state.jobs.allocation(id) else { continue };
+            let is_hit = found.granted().any(|grant| self.state.cluster.device(grant.device).ill.is_some());
+            if is_hit && !matches!(self.phase(id), Some(Phase::Releasing { .. })) {
                 self.set_last(id.ask, Last::DeviceIll(self.node_name(node)));
                 self.tell_unhealthy(id, node);
                 self.stop(id, Then::Requeue);
             }
         }
+    }
+
+    /// Whether a device of the placement that an allocation is going to have is unhealthy.
+    fn is_new_one_ill(&self, id: AllocationId) -> bool {
+        let found = self.state.jobs.allocation(id).and_then(|found| found.width.resizing.as_deref());
+        let is_ill = |grant: &Grant| self.state.cluster.device(grant.device).ill.is_some();
+        found.is_some_and(|resizing| resizing.placement.grants.iter().any(is_ill))
     }
 
     fn sync_node(&mut self, node: NodeId) {

@@ -1,6 +1,7 @@
 //! Writes down what happens to a job, for its owner.
 
 use crate::scheduler::Scheduler;
+use crate::state::jobs::Allocation;
 use consort_types::*;
 use std::sync::Arc;
 
@@ -27,8 +28,8 @@ impl Scheduler {
     /// One of its devices in this node became unhealthy.
     pub(super) fn tell_unhealthy(&mut self, id: AllocationId, node: NodeId) {
         let (cluster, first) = (&self.state.cluster, self.state.cluster.nodes[node.index()].first);
-        let grants = self.state.jobs.allocation(id).map_or(&[][..], |found| &found.placement.grants);
-        let ill = grants.iter().find_map(|grant| {
+        let grants = self.state.jobs.allocation(id);
+        let ill = grants.into_iter().flat_map(Allocation::granted).find_map(|grant| {
             let device = cluster.device(grant.device);
             Some((grant.device.0.checked_sub(first)?, device.ill.clone()?)).filter(|_| device.node == node)
         });

@@ -7,7 +7,7 @@
 use crate::scheduler::Scheduler;
 use crate::state::State;
 use crate::state::cluster::Health;
-use crate::state::jobs::{Allocation, AskState, Job, Phase};
+use crate::state::jobs::{Allocation, AskState, Job, Phase, Then};
 use consort_types::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,6 +27,9 @@ impl Scheduler {
         audit.expect(audit.granted.iter().eq(jobs.granted.iter()), || {
             "the set of granted asks is wrong".into()
         });
+        audit.expect(audit.elastic.iter().eq(jobs.elastic.0.iter()), || {
+            "the set of elastic gangs is wrong".into()
+        });
         audit.devices();
         audit.accounts();
         audit.expect(self.indexes_are_true(), || "the free index is wrong".into());
@@ -40,6 +43,7 @@ struct Audit<'a> {
     wrong: Vec<String>,
     waiting: BTreeSet<AskId>,
     granted: BTreeSet<AskId>,
+    elastic: BTreeSet<AskId>,
     /// Thousandths and memory held.
     held: BTreeMap<DeviceId, (i64, i64)>,
     /// Held, committed, leaving.
@@ -48,8 +52,15 @@ struct Audit<'a> {
 
 impl<'a> Audit<'a> {
     fn of(state: &'a State) -> Self {
-        let (waiting, granted) = (BTreeSet::new(), BTreeSet::new());
-        Audit { state, wrong: vec![], waiting, granted, held: BTreeMap::new(), sums: BTreeMap::new() }
+        Audit {
+            state,
+            wrong: vec![],
+            waiting: BTreeSet::new(),
+            granted: BTreeSet::new(),
+            elastic: BTreeSet::new(),
+            held: BTreeMap::new(),
+            sums: BTreeMap::new(),
+        }
     }
 
     fn expect(&mut self, holds: bool, what: impl Fn() -> String) {
@@ -70,12 +81,16 @@ impl<'a> Audit<'a> {
             }
             AskState::Granted(allocation) => {
                 self.granted.insert(id);
+                if job.spec.stages[usize::from(id.stage)].is_elastic() {
+                    self.elastic.insert(id);
+                }
                 self.count(job.tenant, allocation);
                 self.promises(id, allocation);
+                self.resize(job, id, allocation);
                 if !matches!(allocation.phase, Phase::Releasing { .. }) {
                     let goes_on = !job.paused && job.ending.is_none();
                     self.expect(goes_on, || format!("{id} runs although its job is over or paused"));
-                    self.is_whole(job, id, allocation);
+                    self.is_whole(job, id, &allocation.placement);
                 }
             }
         }
@@ -83,9 +98,14 @@ impl<'a> Audit<'a> {
 
     /// Adds an allocation to what is held, without what it is still owed.
     fn count(&mut self, tenant: TenantId, allocation: &Allocation) {
-        let is_leaving = matches!(allocation.phase, Phase::Releasing { .. });
-        let granted = allocation.placement.grants.iter().map(|grant| (grant, 1));
+        let is_leaving =
+            matches!(allocation.phase, Phase::Releasing { .. }) && allocation.width.resizing.is_none();
+        let granted = allocation.granted().map(|grant| (grant, 1));
         let owed = allocation.owed.iter().map(|owed| (&owed.grant, -1));
+        for grant in allocation.width.resizing.iter().flat_map(|resizing| &resizing.less) {
+            let (kind, amount) = self.state.cluster.amount(grant);
+            self.sums.entry((tenant, kind)).or_default()[2] += amount as i64;
+        }
         for (grant, sign) in granted.chain(owed) {
             let share = i64::from(grant.share);
             let device = self.held.entry(grant.device).or_default();
@@ -100,26 +120,52 @@ impl<'a> Audit<'a> {
         }
     }
 
-    /// Only what is planned is owed anything, and only by those who leave.
+    /// Only what is planned or about to be resized is owed anything, and only by those who give it back and know to whom.
     fn promises(&mut self, id: AskId, allocation: &Allocation) {
         let is_planned = allocation.phase == Phase::Planned;
-        self.expect(is_planned != allocation.owed.is_empty(), || {
+        let may_be_owed = allocation.width.resizing.is_some();
+        self.expect(may_be_owed || is_planned != allocation.owed.is_empty(), || {
             format!("{id} is planned, or owed, but not both")
         });
+        let this = self.state.jobs.ask(id).map(|ask| AllocationId { ask: id, attempt: ask.attempt });
         for owed in &allocation.owed {
-            let giver = self.state.jobs.allocation(owed.by);
-            let leaves = giver.is_some_and(|giver| matches!(giver.phase, Phase::Releasing { .. }));
-            self.expect(leaves, || format!("{id} is owed by {} which keeps it", owed.by));
+            let gives = self.state.jobs.allocation(owed.by).is_some_and(|giver| {
+                let given = match &giver.width.resizing {
+                    Some(resizing) => &resizing.less,
+                    None if matches!(giver.phase, Phase::Releasing { .. }) => &giver.placement.grants,
+                    None => return false,
+                };
+                let has_it = given.iter().any(|grant| grant.device == owed.grant.device);
+                has_it && this.is_some_and(|this| giver.pledges.contains(&this))
+            });
+            self.expect(gives, || format!("{id} is owed by {} which keeps it", owed.by));
         }
     }
 
-    fn is_whole(&mut self, job: &Job, id: AskId, allocation: &Allocation) {
+    /// A resize is on its way only of what runs, or of what ends so that its next attempt can start elsewhere.
+    fn resize(&mut self, job: &Job, id: AskId, allocation: &Allocation) {
+        let in_place = allocation.width.resizing.as_ref().map(|resizing| resizing.generation.is_some());
+        let is_right = match (in_place, allocation.phase) {
+            (None, Phase::Releasing { then: Then::Resize, .. }) => false,
+            (None, _) | (Some(true), Phase::Running { .. }) => true,
+            (Some(false), Phase::Releasing { then: Then::Resize, .. }) => true,
+            (Some(_), _) => false,
+        };
+        self.expect(is_right, || format!("{id} is being resized, and yet it is not"));
+        if let Some(resizing) = &allocation.width.resizing {
+            self.is_whole(job, id, &resizing.placement);
+            let goes_on = !job.paused && job.ending.is_none();
+            self.expect(goes_on, || format!("{id} is being resized although its job is over or paused"));
+        }
+    }
+
+    fn is_whole(&mut self, job: &Job, id: AskId, placement: &Placement) {
         let class = self.state.classes.get(job.stages[usize::from(id.stage)].class);
-        let roles = class.roles.iter().zip(&allocation.placement.fills);
+        let roles = class.roles.iter().zip(&placement.fills);
         let devices = roles.map(|(role, fill)| {
             u64::from(fill.count) * u64::from(role.shapes[usize::from(fill.shape)].devices)
         });
-        let granted = allocation.placement.devices().count();
+        let granted = placement.devices().count();
         let is_whole = devices.sum::<u64>() == granted as u64;
         self.expect(is_whole, || format!("gang {id} is not whole"));
     }

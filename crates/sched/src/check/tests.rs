@@ -5,6 +5,8 @@ use crate::scheduler::Scheduler;
 use crate::stock;
 use std::sync::Arc;
 
+mod resize;
+
 const START: Time = Time::seconds(100);
 
 /// Two nodes: `n0` with four `a` in islands of two, `n1` with two `a` and one `b`, in two racks. Tenant `red` may

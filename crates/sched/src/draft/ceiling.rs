@@ -86,7 +86,9 @@ impl Draft<'_> {
         }
         let promised = |device: DeviceId| {
             self.moves.iter().any(|change| match change {
-                Move::Start { placement, .. } => placement.grants.iter().any(|grant| grant.device == device),
+                Move::Start { placement, .. } | Move::Resize { placement, .. } => {
+                    placement.grants.iter().any(|grant| grant.device == device)
+                }
                 _ => false,
             })
         };
@@ -94,9 +96,7 @@ impl Draft<'_> {
         for (device, want) in wants {
             let (mut own, mut others) = (0, false);
             for giver in after {
-                let allocation = self.state.jobs.allocation(*giver).expect("it was stopped here");
-                let held = allocation.placement.grants.iter().filter(|grant| grant.device == device);
-                let held: i64 = held.map(amount).sum();
+                let held: i64 = self.given(*giver, device).iter().map(amount).sum();
                 let is_own = self.state.jobs.get(giver.ask.job).is_some_and(|job| job.tenant == tenant);
                 own += if is_own { held } else { 0 };
                 others |= !is_own && held > 0;
@@ -109,5 +109,14 @@ impl Draft<'_> {
             }
         }
         returned
+    }
+
+    /// What an allocation that this draft stops or resizes gives back of a device.
+    fn given(&self, giver: AllocationId, device: DeviceId) -> Vec<Grant> {
+        let grants = match self.resized.get(&giver.ask) {
+            Some((_, less)) => less.clone(),
+            None => self.state.stoppable(giver),
+        };
+        grants.into_iter().filter(|grant| grant.device == device).collect()
     }
 }

@@ -1,12 +1,15 @@
 //! The kit: order, size, place, reclaim. A stock policy is a combination of four small opinions.
 //!
 //! Unmet guarantees are served first (`guarantees`). Then comes one pass over everybody who waits, in order. Each is
-//! sized and placed; if there is no room, it may reclaim; if it still cannot start and its queue is strict, its queue is
+//! sized and placed; if there is no room, elastic gangs may have to give way (`shrink`), or it may reclaim; if it still cannot start and its queue is strict, its queue is
 //! done for this pass. Requests of the same class are tried once; where nothing is taken back, those that had no room are
-//! not even tried before something grows that they could use. Simplified: no reservations, so in a queue that is not
+//! not even tried before something grows that they could use. In the end elastic gangs take what is left (`grow`), in worlds
+//! that resize. Simplified: no reservations, so in a queue that is not
 //! strict a wide gang can be passed for ever.
 
+mod grow;
 mod guarantees;
+mod shrink;
 mod take_back;
 
 use super::{Key, Order, Place, Policy, Reclaim, Size};
@@ -60,6 +63,7 @@ impl Policy for Pipeline {
                 break;
             }
         }
+        self.grow(draft);
     }
 
     fn heeds_reports(&self) -> bool {
@@ -97,8 +101,8 @@ impl Pipeline {
     fn pass(&self, draft: &mut Draft<'_>, victims: &mut Victims) -> Vec<AskId> {
         let (view, order) = (draft.view(), self.order.as_ref());
         draft.sync_lines(&self.order, &self.place);
-        let shut = match self.takes_back(draft) {
-            true => Shut::default(), // whoever takes back need not find room
+        let shut = match self.takes_back(draft) || self.could_shrink(draft) {
+            true => Shut::default(), // an ask may start that finds no room
             false => draft.shut_classes(|draft, class| self.has_room(draft, class)),
         };
         let mut walk = draft.walk(order, shut);
@@ -153,6 +157,7 @@ impl Pipeline {
     /// this pass.
     fn is_full_for_all(&self, draft: &mut Draft<'_>, ask: &AskView<'_>) -> bool {
         !self.takes_back(draft)
+            && !self.could_shrink(draft)
             && is_steady(ask.class())
             && !(draft.is_limited(ask.tenant()) && self.has_room(draft, ask.class()))
     }
@@ -165,8 +170,7 @@ impl Pipeline {
     fn try_start(&self, draft: &mut Draft<'_>, ask: &AskView<'_>, key: Key, victims: &mut Victims) -> bool {
         match self.find(draft, ask) {
             Some(placement) => draft.start(ask.id(), placement).is_ok(),
-            None if !self.takes_back(draft) => false,
-            None => self.take_back(draft, ask, key, victims),
+            None => self.make_room(draft, ask, key, victims),
         }
     }
 

@@ -18,6 +18,7 @@ use crate::state::observed::Rates;
 use consort_types::*;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 #[derive(Clone, Debug, Default, Hash, Serialize, Deserialize)]
@@ -35,10 +36,20 @@ pub(crate) struct Jobs {
     pub waiting: SortedSet<AskId>,
     /// Asks that hold or are promised devices.
     pub granted: SortedSet<AskId>,
+    /// The gangs among them that may be wider or narrower.
+    pub elastic: Elastic,
     /// When running allocations reach their time limit.
     pub limits: SortedSet<(Time, AllocationId)>,
     /// Turns handed out so far.
     turns: u64,
+}
+
+/// Gangs that accept other widths. It follows from what is granted, so the hash of the state says nothing of it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Elastic(pub SortedSet<AskId>);
+
+impl Hash for Elastic {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
 }
 
 /// How a job ended.
@@ -291,6 +302,27 @@ pub(crate) struct Ask {
     pub not_before: Time,
     /// How the last attempt ended, for explanations.
     pub last: Last,
+    pub resizes: Resizes,
+}
+
+/// What is remembered of the resizes of an ask.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Resizes {
+    /// When it last got another placement while it ran, or by a restart.
+    pub last: Option<Time>,
+    /// Resizes that the world refused since the last one that it carried out.
+    pub refusals: u32,
+    /// It is not resized again before.
+    pub not_before: Option<Time>,
+}
+
+/// A state in which nothing was resized has the hash that it had before there were resizes.
+impl Hash for Resizes {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        if *self != Self::default() {
+            (self.last, self.refusals, self.not_before).hash(hasher);
+        }
+    }
 }
 
 /// How the last attempt ended.
@@ -331,12 +363,82 @@ pub(crate) enum AskState {
 pub(crate) struct Allocation {
     pub phase: Phase,
     pub placement: Placement,
-    /// Up to here its use is settled: when it was granted, or when a part of what it is owed last came in.
+    /// Up to here its use is settled: when it was granted, or when it last got more.
     pub held_since: Time,
     /// What others still owe it.
     pub owed: Vec<Owed>,
     /// Who is promised what it holds, once it gives that back.
     pub pledges: Vec<AllocationId>,
+    pub width: Width,
+}
+
+/// How the placement of an allocation changes while it runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Width {
+    /// Raised by each resize in place.
+    pub generation: u32,
+    /// Generations handed out, those that were refused included: none is used twice.
+    pub generations: u32,
+    /// Up to here its run is counted in the ask, if its width has changed since it came up.
+    pub counted: Option<Time>,
+    /// The part of what its ask attained that this attempt did before.
+    pub attained: i128,
+    pub resizing: Option<Box<Resizing>>,
+}
+
+/// Like that of [`Resizes`].
+impl Hash for Width {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        if *self != Self::default() {
+            (self.generation, self.generations, self.counted, self.attained, &self.resizing).hash(hasher);
+        }
+    }
+}
+
+/// Another placement, on the way. Until it is there the allocation holds both placements, less what it is owed.
+///
+/// In place: *promised* while it is owed something; then *asked*, which is what the world hears of; then it is `Resized`, or
+/// refused. By restart: from the beginning its attempt is releasing (`Then::Resize`), and the world hears nothing of the
+/// new placement before the next attempt starts on it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct Resizing {
+    pub placement: Placement,
+    /// What it gets beside what it has, device by device.
+    pub more: Vec<Grant>,
+    /// What it gives up.
+    pub less: Vec<Grant>,
+    /// The generation by which the world is asked to do it in place; absent where it is done by a restart.
+    pub generation: Option<u32>,
+}
+
+impl Allocation {
+    pub fn new(placement: Placement, now: Time, owed: Vec<Owed>) -> Self {
+        Allocation {
+            phase: Phase::Planned,
+            placement,
+            held_since: now,
+            owed,
+            pledges: vec![],
+            width: Width::default(),
+        }
+    }
+
+    /// The placement that the world was asked to give it while it runs, and the generation.
+    pub fn asked(&self) -> Option<(&Resizing, u32)> {
+        let resizing = self.width.resizing.as_deref().filter(|_| self.owed.is_empty())?;
+        resizing.generation.map(|generation| (resizing, generation))
+    }
+
+    /// What it has of devices, and what it gets beside them: together with what others still owe it.
+    pub fn granted(&self) -> impl Iterator<Item = &Grant> {
+        let more = self.width.resizing.iter().flat_map(|resizing| &resizing.more);
+        self.placement.grants.iter().chain(more)
+    }
+
+    /// Since when it runs at the width that it has, if it came up at that time.
+    pub fn width_since(&self, since: Time) -> Time {
+        self.width.counted.map_or(since, |counted| counted.max(since))
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -356,6 +458,8 @@ pub(crate) enum Then {
     JobEnds,
     /// Its task has failed; the others of its bag go on.
     TaskFails,
+    /// The next attempt starts on the placement of `Resizing`.
+    Resize,
 }
 
 /// What is left to do in a job.
@@ -530,4 +634,33 @@ impl Jobs {
         self.asks -= job.asks.len() as u64;
         Arc::unwrap_or_clone(job)
     }
+}
+
+/// Grants of one ask, device by device: two of its roles may have a share of the same one.
+pub(crate) fn by_device(grants: &[Grant]) -> Vec<Grant> {
+    let mut devices = grants.to_vec();
+    devices.sort_unstable_by_key(|grant| grant.device);
+    devices.dedup_by(|next, sum| {
+        let is_same = next.device == sum.device;
+        if is_same {
+            (sum.share, sum.memory_bytes) = (sum.share + next.share, sum.memory_bytes + next.memory_bytes);
+        }
+        is_same
+    });
+    devices
+}
+
+/// The part of these grants that goes beyond those, device by device; both are in order of devices, each once.
+pub(crate) fn beyond(these: &[Grant], those: &[Grant]) -> Vec<Grant> {
+    let part = |grant: &Grant| {
+        let found = those.binary_search_by_key(&grant.device, |other| other.device);
+        let (share, memory_bytes) =
+            found.map_or((0, 0), |place| (those[place].share, those[place].memory_bytes));
+        Grant {
+            share: grant.share.saturating_sub(share),
+            memory_bytes: grant.memory_bytes.saturating_sub(memory_bytes),
+            ..*grant
+        }
+    };
+    these.iter().map(part).filter(|part| part.share > 0 || part.memory_bytes > 0).collect()
 }

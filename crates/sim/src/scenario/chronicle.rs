@@ -20,6 +20,8 @@ pub(super) struct Chronicle {
     directory: Directory,
     /// Waits for devices that others give back.
     promised: Vec<AllocationId>,
+    /// Ends so that its next attempt can start with another placement.
+    restarting: Vec<AllocationId>,
     /// Since when the world is to bring it up.
     begun: BTreeMap<AllocationId, Time>,
 }
@@ -88,6 +90,9 @@ impl Chronicle {
                     false => self.promised.extend(id),
                 }
             }
+            if let Move::Resize { allocation, in_place: false, .. } = change {
+                self.restarting.push(*allocation);
+            }
             let text = narrate::change(change, attempt, &self.cast()).text;
             self.say(at, text);
         }
@@ -100,6 +105,8 @@ impl Chronicle {
             Input::NodeJoined(spec) => at > Time::ZERO || self.directory.nodes().has(&spec.name),
             Input::StartRefused { .. }
             | Input::Ended { .. }
+            | Input::Resized { .. }
+            | Input::ResizeRefused { .. }
             | Input::NodeSilent(_)
             | Input::NodeReturned(_)
             | Input::NodeFenced(_)
@@ -112,6 +119,22 @@ impl Chronicle {
     fn input(&mut self, input: &Input) {
         if let Input::Submit(spec) = input {
             self.submitted.push((spec.name.clone(), Ok(self.directory.last_job())));
+        }
+    }
+
+    /// Attempts that have made room for the next one, or will not.
+    fn follow_restarts(&mut self, at: Time, scheduler: &Scheduler) {
+        for id in std::mem::take(&mut self.restarting) {
+            let next = AllocationId { attempt: id.attempt + 1, ..id };
+            let ask = scheduler.view().ask(id.ask);
+            match ask.map(|ask| (ask.attempt() == next.attempt, ask.doing(), ask.resizing())) {
+                Some((false, Doing::Releasing, Some(_))) => self.restarting.push(id),
+                Some((true, Doing::Planned | Doing::Starting, _)) => self.promised.push(next),
+                Some((false, _, _)) => {
+                    self.say(at, format!("nothing is kept for {} any more", self.cast().attempt(next)));
+                }
+                _ => {}
+            }
         }
     }
 
@@ -142,6 +165,12 @@ impl Chronicle {
                 format!("report that {} could not start", cast.attempt(*allocation))
             }
             Input::Ended { allocation, .. } => format!("report that {} ended", cast.attempt(*allocation)),
+            Input::Resized { allocation, .. } => {
+                format!("report that {} was resized", cast.attempt(*allocation))
+            }
+            Input::ResizeRefused { allocation, .. } => {
+                format!("report that {} could not be resized", cast.attempt(*allocation))
+            }
             Input::OutputLost { allocation, .. } => {
                 format!("report that output of {} was lost", cast.attempt(*allocation))
             }
@@ -177,6 +206,7 @@ impl Watch for Chronicle {
             let text = narrate::event(event, None, &self.cast()).text;
             self.say(event.at, text);
         }
+        self.follow_restarts(event.at, scheduler);
         self.follow_promises(event.at, scheduler);
     }
 

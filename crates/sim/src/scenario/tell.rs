@@ -92,6 +92,18 @@ fn doing(scheduler: &Scheduler, chronicle: &Chronicle, id: AskId, reason: &Reaso
     match reason {
         Reason::Running { apart: Some(level), .. } => format!("runs on {}, not within one {level}", here()),
         Reason::Running { .. } => format!("runs on {}", here()),
+        Reason::Resizing { from, to, in_place, after, .. } => {
+            let next = view.ask(id).and_then(|ask| ask.resizing());
+            let there = places(next.map_or(&[], |(next, _)| &next.grants), &cast);
+            let how = if *in_place { "runs on" } else { "is releasing" };
+            let then = if *in_place { "is being resized" } else { "is being restarted" };
+            let after: Vec<String> = after.iter().map(|giver| cast.ask(giver.ask)).collect();
+            let once = match after.is_empty() {
+                true => String::new(),
+                false => format!(" that {} is releasing", list(after)),
+            };
+            format!("{how} {} and {then} from {from} to {to} workers on {there}{once}", here())
+        }
         Reason::Starting => format!("is starting on {}", here()),
         Reason::Releasing => format!("is releasing {}", here()),
         Reason::Promised(from) => {

@@ -136,12 +136,19 @@ pub(super) fn tenant(dice: &mut Dice, name: &str, kinds: &[KindSpec], nodes: &[N
 
 pub(super) fn delays(dice: &mut Dice) -> Delays {
     let mut some = |most| if dice.chance(0.4) { Span::ZERO } else { dice.seconds(0.0, most) };
-    Delays { start: some(5.0), stop: some(5.0), ended: some(3.0) }
+    Delays { start: some(5.0), stop: some(5.0), ended: some(3.0), resize: some(20.0) }
 }
 
 pub(super) fn faults(dice: &mut Dice) -> Faults {
     let mut some = |most| if dice.chance(0.3) { 0.0 } else { dice.between(0.0, most) };
-    Faults { refuse: some(0.25), late: some(0.4), twice: some(0.3), late_seconds: dice.below(90) }
+    Faults {
+        refuse: some(0.25),
+        late: some(0.4),
+        twice: some(0.3),
+        refuse_resize: some(0.4),
+        unconfirmed: some(0.2),
+        late_seconds: dice.below(90),
+    }
 }
 
 pub(super) fn capabilities(dice: &mut Dice) -> Capabilities {
@@ -150,6 +157,7 @@ pub(super) fn capabilities(dice: &mut Dice) -> Capabilities {
         preempts: dice.chance(0.9),
         shares: dice.chance(0.9),
         grain,
+        resize: *dice.one_of(&[Resize::No, Resize::Restart, Resize::InPlace, Resize::InPlace]),
         counts_hosts: grain == Grain::Node,
     }
 }

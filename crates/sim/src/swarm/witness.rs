@@ -3,10 +3,13 @@
 //! What `audit` counts again from the core's own allocations is asked for as well; everything else in here is
 //! derived from the stream of events, from the specs as they were submitted, and from the read-only view.
 
+mod resizes;
+
 use super::words;
 use crate::dice::Dice;
 use consort_sched::{Doing, Ended, Scheduler, View, Watch};
 use consort_types::*;
+use resizes::Resizes;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -22,6 +25,7 @@ pub(super) struct Witness {
     pub preemptions: u64,
     pub refused: u64,
     pub ended: u64,
+    pub resizes: Resizes,
     /// News that was believed, to be told again.
     pub news: Vec<Input>,
     /// How the state looked at some positions of the journal.
@@ -89,6 +93,7 @@ impl Witness {
             preemptions: 0,
             refused: 0,
             ended: 0,
+            resizes: Resizes::default(),
             news: vec![],
             marks: vec![],
             dice: Dice::new(seed),
@@ -132,8 +137,9 @@ impl Witness {
                         format!("{ask} has attempt {now:?}, not {attempts}")
                     });
                     let spec = view.job(ask.job).map(|job| job.spec().clone());
-                    let whole =
-                        spec.ok_or("of no job".into()).and_then(|spec| whole(view, &spec, *ask, placement));
+                    let whole = spec
+                        .ok_or("of no job".into())
+                        .and_then(|spec| whole(view, &spec, *ask, (placement, &[])));
                     if let Err(what) = whole {
                         self.fail(format!("{ask} was given something else than it asked for: {what}"));
                     }
@@ -143,6 +149,9 @@ impl Witness {
                         self.preemptions += 1;
                         self.idle_preemptions += 1;
                     }
+                }
+                Move::Resize { allocation, placement, in_place, .. } => {
+                    self.see_resize(*allocation, placement, *in_place, view);
                 }
                 Move::Fence { .. } => {}
             }
@@ -155,6 +164,12 @@ impl Witness {
     fn see_input(&mut self, input: &Input, view: &View<'_>) {
         match input {
             Input::Started(_) => self.news.push(input.clone()),
+            Input::Resized { allocation, generation }
+            | Input::ResizeRefused { allocation, generation, .. } => {
+                self.news.push(input.clone());
+                let is_done = matches!(input, Input::Resized { .. });
+                self.see_answer(*allocation, *generation, is_done, view);
+            }
             // What was stopped moved nothing on.
             Input::Ended { outcome: Outcome::Stopped, .. } => self.news.push(input.clone()),
             // Progress moves nothing on, and is believed of what runs alone.
@@ -297,6 +312,7 @@ impl Watch for Witness {
             Fact::Planned(plan) => self.see_plan(plan, &view),
             Fact::Accepted(input) => self.see_input(input, &view),
         }
+        self.see_restarts(&view);
         self.see_accounts(event.at, &view);
         self.see_limits(event.at, &view);
         let audit = scheduler.audit();
@@ -336,8 +352,14 @@ impl Watch for Witness {
     }
 }
 
-/// Whether a placement is what was asked for, going by the names in the spec and in the nodes.
-fn whole(view: &View<'_>, spec: &JobSpec, ask: AskId, placement: &Placement) -> Result<(), String> {
+/// Whether a placement is what was asked for, going by the names in the spec and in the nodes. What it has already may be
+/// on a node that takes no new work.
+fn whole(
+    view: &View<'_>,
+    spec: &JobSpec,
+    ask: AskId,
+    (placement, has): (&Placement, &[Grant]),
+) -> Result<(), String> {
     let stage = &spec.stages[usize::from(ask.stage)];
     let mut rest = placement.devices();
     let seated =
@@ -375,7 +397,8 @@ fn whole(view: &View<'_>, spec: &JobSpec, ask: AskId, placement: &Placement) -> 
             if grant.share != shape.share || is_short {
                 return Err(format!("{} thousandths of a {}", grant.share, kind.name));
             }
-            if !node_of(grant).usable {
+            let is_new = has.iter().all(|held| held.device != grant.device);
+            if is_new && !node_of(grant).usable {
                 return Err("on a node that takes no work".into());
             }
         }

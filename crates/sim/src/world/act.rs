@@ -2,6 +2,7 @@
 
 use super::VirtualWorld;
 use consort_types::*;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Something that somebody does at a given time.
@@ -15,6 +16,8 @@ pub enum Act {
     Ask(u32, Request),
     /// So many of a submission's next starts are refused.
     RefuseNext(u32, u32),
+    /// So many of a submission's next resizes in place are refused.
+    RefuseResize(u32, u32),
     /// A node dies: its work is gone, and it stopped responding.
     Die(NodeId),
     /// A node is cut off for a while: its work goes on until its lease runs out, its news waits.
@@ -99,6 +102,7 @@ impl VirtualWorld {
                 inputs.extend(self.job_of(index as usize).map(|job| request.about(job)))
             }
             Act::RefuseNext(index, times) => *self.refusals.entry(index).or_default() += times,
+            Act::RefuseResize(index, times) => *self.resize_refusals.entry(index).or_default() += times,
             Act::Die(node) => self.die(now, node, inputs),
             Act::CutOff(node, span) => self.cut_off(now, node, span, inputs),
             Act::Adrift { node, span, given_up } => self.set_adrift(now, node, span, given_up, inputs),
@@ -120,11 +124,19 @@ impl VirtualWorld {
 
     /// Whether the next start of a job is to be refused; counts it.
     pub(super) fn is_refused(&mut self, job: JobId) -> bool {
-        let Some(index) = self.submission_of(job) else { return false };
-        let Some(times) = self.refusals.get_mut(&(index as u32)).filter(|times| **times > 0) else {
-            return false;
-        };
-        *times -= 1;
-        true
+        let index = self.submission_of(job);
+        index.is_some_and(|index| counts_down(&mut self.refusals, index))
     }
+
+    /// The same with its next resize.
+    pub(super) fn is_resize_refused(&mut self, job: JobId) -> bool {
+        let index = self.submission_of(job);
+        index.is_some_and(|index| counts_down(&mut self.resize_refusals, index))
+    }
+}
+
+fn counts_down(times: &mut BTreeMap<u32, u32>, index: usize) -> bool {
+    let Some(times) = times.get_mut(&(index as u32)).filter(|times| **times > 0) else { return false };
+    *times -= 1;
+    true
 }

@@ -12,6 +12,8 @@ pub struct Delays {
     pub stop: Span,
     /// From the end of the work to its being observed.
     pub ended: Span,
+    /// From being desired with another placement to having it.
+    pub resize: Span,
 }
 
 /// How often things go wrong, as shares between 0 and 1.
@@ -23,6 +25,10 @@ pub struct Faults {
     pub late: f64,
     /// News that comes twice.
     pub twice: f64,
+    /// Resizes in place that are refused.
+    pub refuse_resize: f64,
+    /// Resizes in place that are carried out and never confirmed, until the world is told again what is desired.
+    pub unconfirmed: f64,
     /// How late at most, in seconds.
     pub late_seconds: u64,
 }

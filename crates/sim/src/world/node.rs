@@ -126,7 +126,12 @@ impl Nodes {
 
     /// Nobody is to hear of an allocation any more.
     pub fn drop_mail(&mut self, id: AllocationId) {
-        self.mail.retain(|_, input| *input != Input::Started(id) && input.ended() != Some(id));
+        self.mail.retain(|_, input| match input {
+            Input::Started(other)
+            | Input::Resized { allocation: other, .. }
+            | Input::ResizeRefused { allocation: other, .. } => *other != id,
+            _ => input.ended() != Some(id),
+        });
     }
 
     /// Whether the news that an allocation is over is on its way.
@@ -134,12 +139,18 @@ impl Nodes {
         self.mail.values().any(|input| input.ended() == Some(id))
     }
 
-    fn of(&self, grants: &[Grant]) -> Vec<NodeId> {
+    pub(super) fn of(&self, grants: &[Grant]) -> Vec<NodeId> {
         let mut nodes: Vec<NodeId> =
             grants.iter().map(|grant| self.of_device[grant.device.index()]).collect();
         nodes.sort_unstable();
         nodes.dedup();
         nodes
+    }
+
+    /// The parts of devices that these are, with the nodes they are on.
+    pub(super) fn parts(&self, grants: &[Grant]) -> Vec<(NodeId, DeviceId, u16)> {
+        let part = |grant: &Grant| (self.of_device[grant.device.index()], grant.device, grant.share);
+        grants.iter().map(part).collect()
     }
 
     fn falls_silent(&mut self, node: NodeId, into: Condition) {
@@ -154,21 +165,38 @@ impl Nodes {
 }
 
 impl VirtualWorld {
-    pub(super) fn bring_up(&mut self, now: Time, id: AllocationId, placement: &Placement) {
+    /// The true pace on these grants, as a fraction of the full one.
+    pub(super) fn pace(&self, ask: AskId, grants: &[Grant], members: u32) -> (u64, u64) {
+        let stage = self.truth(ask).map(|truth| &truth.spec.stages[usize::from(ask.stage)]);
+        let most = stage.map_or(members, |stage| stage.roles.iter().map(|role| role.count.max).sum());
+        let Some(speed) = self.speed(ask) else { return (members.into(), most.into()) };
+        let first = grants.iter().find(|grant| !grant.is_of_host()).map(|grant| grant.device);
+        let kind = first.map_or("", |device| self.nodes.kind_of(device));
+        speed.at(&Place { kind, members, most, nodes: self.nodes.of(grants).len() as u32 })
+    }
+
+    pub(super) fn bring_up(&mut self, now: Time, id: AllocationId, placement: &Placement, generation: u32) {
         if self.nodes.is_over(id) {
             return; // told again after a crash; its end is on its way
         }
-        let members: u32 = placement.fills.iter().map(|fill| fill.count).sum();
-        let stage = self.truth(id.ask).map(|truth| &truth.spec.stages[usize::from(id.ask.stage)]);
-        let most = stage.map_or(members, |stage| stage.roles.iter().map(|role| role.count.max).sum());
+        let members = placement.members();
         let nodes = self.nodes.of(&placement.grants);
         let is_dead = nodes.iter().any(|&node| self.nodes.is_silent(node));
-        let first = placement.devices().next().map(|grant| grant.device);
-        let kind = first.map_or("", |device| self.nodes.kind_of(device));
-        let place = Place { kind, members, most, nodes: nodes.len() as u32 };
-        let pace = self.speed(id.ask).map_or((members.into(), most.into()), |speed| speed.at(&place));
         let grants = placement.grants.clone();
-        self.live.insert(id, Live { nodes, grants, running: None, pace, over: None, leaving: false });
+        let live = Live {
+            nodes,
+            pace: self.pace(id.ask, &grants, members),
+            grants,
+            running: None,
+            ahead: None,
+            generation,
+            refused: 0,
+            resizing: None,
+            untold: false,
+            over: None,
+            leaving: false,
+        };
+        self.live.insert(id, live);
         if is_dead {
             return; // nobody there to hear; the scheduler will find out that the node is gone
         }
@@ -182,9 +210,8 @@ impl VirtualWorld {
     /// Enters the workers of an allocation into the world's own ledger.
     pub(super) fn come(&mut self, now: Time, id: AllocationId) {
         if let Some(live) = self.live.get(&id) {
-            let part =
-                |grant: &Grant| (self.nodes.of_device[grant.device.index()], grant.device, grant.share);
-            self.workers.come(now, id, live.grants.iter().map(part));
+            let parts = self.nodes.parts(&live.grants);
+            self.workers.come(now, id, parts.into_iter());
         }
     }
 
@@ -342,7 +369,11 @@ impl VirtualWorld {
             match (live.over, live.running) {
                 (Some(outcome), _) => self.tell_ended(now, id, outcome, inputs),
                 (None, None) if !live.leaving => self.later(now + self.delays.start, Happening::Up(id)),
-                (None, _) => {}
+                (None, _) => {
+                    if let Some(resizing) = &live.resizing {
+                        self.later(now + self.delays.resize, Happening::Resized(id, resizing.generation));
+                    }
+                }
             }
         }
     }

@@ -44,6 +44,8 @@ impl VirtualWorld {
         let up = self.live.iter().filter(|(_, live)| live.running.is_some() && live.over.is_none());
         let missed: Vec<Input> =
             up.map(|(&id, _)| Input::Started(id)).chain(self.unsettled.values().cloned()).collect();
+        let answers = self.live.iter().flat_map(|(&id, live)| live.last_answers(id));
+        let missed: Vec<Input> = missed.into_iter().chain(answers).collect();
         for input in missed {
             let number = self.nodes.keep(input);
             self.later(now, Happening::Heard(number));
@@ -54,6 +56,7 @@ impl VirtualWorld {
     fn forget(&mut self, id: AllocationId) {
         self.dismiss(id);
         self.left.remove(&id.ask);
+        self.effort.forget(id.ask);
     }
 
     /// Ends an attempt that the scheduler knows nothing of, without a report.
@@ -65,8 +68,9 @@ impl VirtualWorld {
         self.agenda.retain(|Reverse((_, _, happening))| match happening {
             Happening::Up(other)
             | Happening::Refuse(other)
-            | Happening::Over(other, _)
             | Happening::Report(other)
+            | Happening::Over(other, ..)
+            | Happening::Resized(other, _)
             | Happening::Gone(other) => *other != id,
             Happening::Heard(_)
             | Happening::Reconnect(..)

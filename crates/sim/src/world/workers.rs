@@ -43,6 +43,28 @@ impl Workers {
         self.alive.insert(id, parts);
     }
 
+    /// More workers of an allocation come up, beside those that are there.
+    pub fn join(&mut self, now: Time, id: AllocationId, parts: &[(NodeId, DeviceId, u16)]) {
+        for &(_, device, share) in parts {
+            let used = self.used.entry(device).or_default();
+            *used += u32::from(share);
+            if *used > u32::from(WHOLE) {
+                self.overlaps
+                    .push(format!("at {now}: {id} meets another worker on {device} as it is resized"));
+            }
+        }
+        self.alive.entry(id).or_default().extend_from_slice(parts);
+    }
+
+    /// These are the workers of an allocation from now on; all others have left.
+    pub fn stay(&mut self, id: AllocationId, parts: Vec<(NodeId, DeviceId, u16)>) {
+        self.go(id);
+        for &(_, device, share) in &parts {
+            *self.used.entry(device).or_default() += u32::from(share);
+        }
+        self.alive.insert(id, parts);
+    }
+
     /// No worker of an allocation is left.
     pub fn go(&mut self, id: AllocationId) {
         for (_, device, share) in self.alive.remove(&id).unwrap_or_default() {

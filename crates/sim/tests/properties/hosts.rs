@@ -87,7 +87,8 @@ fn what_tenants_hold_and_use_of_hosts_is_what_their_jobs_do() {
         }
         let entries = stock::entries();
         let stock = &entries[seed as usize % entries.len()];
-        let delays = Delays { start: Span::seconds(2), stop: Span::seconds(3), ended: Span::seconds(1) };
+        let (start, stop, ended) = (Span::seconds(2), Span::seconds(3), Span::seconds(1));
+        let delays = Delays { start, stop, ended, ..Delays::default() };
         let world = VirtualWorld::new(&cluster, workload.submissions.clone().into()).delayed(delays);
         let capabilities = Capabilities { counts_hosts: seed % 2 == 0, ..Capabilities::default() };
         let mut scheduler = Scheduler::new(stock.policy(), capabilities);

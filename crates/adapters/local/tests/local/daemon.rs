@@ -53,7 +53,7 @@ fn main() {
     let grant = |device| Grant { device: DeviceId(device), share: WHOLE, memory_bytes: 0 };
     let placement =
         Placement { fills: vec![Fill { shape: 0, count: size }], grants: (0..size).map(grant).collect() };
-    world.desire(Time::ZERO, &[Desired { allocation, wanted: Wanted::Run(placement) }]);
+    world.desire(Time::ZERO, &[Desired { allocation, wanted: Wanted::Run { placement, generation: 0 } }]);
     let mut inputs = Vec::new();
     for _ in 0..20_000 {
         world.observe(Time::ZERO, &mut inputs);

@@ -206,7 +206,7 @@ impl House {
         let placement =
             Placement { fills: vec![Fill { shape: 0, count: size }], grants: (0..size).map(grant).collect() };
         self.wanted.insert(allocation);
-        self.desire(allocation, Wanted::Run(placement));
+        self.desire(allocation, Wanted::Run { placement, generation: 0 });
     }
 
     pub fn desire(&mut self, allocation: AllocationId, wanted: Wanted) {

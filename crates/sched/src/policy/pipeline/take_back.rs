@@ -86,15 +86,15 @@ impl Found {
 }
 
 /// Of so many victims each is tried to be spared: every try looks for room once more.
-const SPARED: usize = 64;
+pub(super) const SPARED: usize = 64;
 
 /// Who takes back, and what it needs.
-struct Claimant<'a> {
-    ask: AskView<'a>,
-    key: Key,
+pub(super) struct Claimant<'a> {
+    pub ask: AskView<'a>,
+    pub key: Key,
     /// Members of each role at its least width.
-    least: Vec<u32>,
-    needs: Vec<(KindId, u64)>,
+    pub least: Vec<u32>,
+    pub needs: Vec<(KindId, u64)>,
 }
 
 /// Who is stopped, and what is then started.
@@ -214,20 +214,25 @@ impl Pipeline {
         Some(Bargain { taken, placement })
     }
 
-    fn room(&self, draft: &mut Draft<'_>, claimant: &Claimant<'_>) -> Option<Placement> {
+    pub(super) fn room(&self, draft: &mut Draft<'_>, claimant: &Claimant<'_>) -> Option<Placement> {
         let found = draft.find_room(self.place.as_ref(), &claimant.ask, &claimant.least)?;
         can_start(draft, claimant, &found).then_some(found)
     }
 
     /// By the first rule that allows it.
-    fn may_take(&self, draft: &Draft<'_>, claimant: (AskId, Key), victim: (AskId, Key)) -> Option<Claim> {
+    pub(super) fn may_take(
+        &self,
+        draft: &Draft<'_>,
+        claimant: (AskId, Key),
+        victim: (AskId, Key),
+    ) -> Option<Claim> {
         self.reclaim.iter().find_map(|rule| rule.may_take(draft, claimant, victim))
     }
 }
 
 /// Whether enough whole devices are free to make a closer look worth while. Shares and several roles are always looked
 /// at: counting says little about them.
-fn could_fit(draft: &Draft<'_>, claimant: &Claimant<'_>) -> bool {
+pub(super) fn could_fit(draft: &Draft<'_>, claimant: &Claimant<'_>) -> bool {
     let is_plain = claimant.ask.class().is_plain();
     let enough =
         |&(kind, share): &(KindId, u64)| u64::from(draft.free().total(kind)) * u64::from(WHOLE) >= share;

@@ -193,15 +193,20 @@ impl Reader<'_> {
         })
     }
 
-    /// `refuse the next start of a`, `refuse the next 3 starts of a`.
+    /// `refuse the next start of a`, `refuse the next 3 starts of a`, `refuse the next resize of a`.
     fn refuse(&mut self, words: &mut Words<'_>) -> Result<Act, ReadError> {
         words.need(&["the"])?;
         words.need(&["next"])?;
+        if words.take("resize") {
+            words.need(&["of"])?;
+            return Ok(Act::RefuseResize(self.job(words)?, 1));
+        }
         let times = match words.take("start") {
             true => 1,
             false => {
-                let times = words
-                    .read("start or a number of starts", |text| value::count(text, 1, limits::RETRIES))?;
+                let times = words.read("start, resize or a number of starts", |text| {
+                    value::count(text, 1, limits::RETRIES)
+                })?;
                 words.need(&["starts"])?;
                 times
             }

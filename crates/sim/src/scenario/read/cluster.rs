@@ -202,7 +202,8 @@ impl Reader<'_> {
         Ok(queue)
     }
 
-    /// `world starts take 10s, stops take 30s, endings take 5s, cannot preempt, cannot share, cannot pick, counts hosts`.
+    /// `world starts take 10s, stops take 30s, endings take 5s, resizes take 20s, cannot preempt, cannot share, cannot pick, counts hosts,
+    /// resizes in place`, or `resizes by restart`.
     pub(super) fn world(&mut self, words: &mut Words<'_>) -> Result<(), ReadError> {
         words.need(&["world"])?;
         loop {
@@ -219,13 +220,25 @@ impl Reader<'_> {
             } else if words.take("counts") {
                 words.need(&["hosts"])?;
                 self.story.capabilities.counts_hosts = true;
+            } else if words.take("resizes") {
+                if words.take("in") {
+                    words.need(&["place"])?;
+                    self.story.capabilities.resize = Resize::InPlace;
+                } else if words.take("take") {
+                    self.story.delays.resize = words.read("a time", value::span)?;
+                } else {
+                    words.need(&["by", "in", "take"])?;
+                    words.need(&["restart"])?;
+                    self.story.capabilities.resize = Resize::Restart;
+                }
             } else {
+                const WHAT: &str = "starts, stops, endings, resizes, cannot or counts";
                 let delays = &mut self.story.delays;
-                let delay = match words.word("starts, stops, endings, cannot or counts")? {
+                let delay = match words.word(WHAT)? {
                     "starts" => &mut delays.start,
                     "stops" => &mut delays.stop,
                     "endings" => &mut delays.ended,
-                    _ => return Err(words.before("starts, stops, endings, cannot or counts")),
+                    _ => return Err(words.before(WHAT)),
                 };
                 words.need(&["take"])?;
                 *delay = words.read("a time", value::span)?;
