@@ -352,4 +352,4 @@ const PINNED: [&str; 8] = [
     "las 6b1dd49005e55df9",
     "deadline d8256c93ebeea4b6",
 ];
-const PINNED_HISTORY: &str = "8f600e0e59c89ae8";
+const PINNED_HISTORY: &str = "d7bda1548d847c43";

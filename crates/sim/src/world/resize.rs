@@ -157,8 +157,10 @@ struct Done {
     area: i128,
     /// Work that restarts added.
     added: Span,
-    /// Widths, each rounded once.
+    /// Spells at one pace, each rounded to a nanosecond of work and to one of time.
     spells: i128,
+    /// The paces of these spells, added up.
+    paces: i128,
     /// It ran for longer than it had to at some point, for instance because the news of its end was lost with a node.
     is_longer: bool,
 }
@@ -168,7 +170,7 @@ impl Effort {
     pub fn ran(&mut self, ask: AskId, part: u64, ran: Span) {
         let done = self.of.entry(ask).or_default();
         done.area += i128::from(part) * i128::from(ran.0);
-        done.spells += 1;
+        (done.spells, done.paces) = (done.spells + 1, done.paces + i128::from(part));
     }
 
     /// It was interrupted, and has so much more to do for that.
@@ -187,8 +189,8 @@ impl Effort {
     pub fn done(&mut self, ask: AskId, length: Span, whole: u64) {
         let Some(done) = self.of.get_mut(&ask) else { return };
         let wanted = i128::from((length + done.added).0) * i128::from(whole);
-        // Each spell is rounded to a nanosecond at the full pace, once as time and once as work.
-        let rounded = 2 * done.spells * i128::from(whole.max(1));
+        // A nanosecond of work is `whole` parts, one of time as many as the pace.
+        let rounded = 2 * (done.spells * i128::from(whole) + done.paces);
         if !done.is_longer && (done.area - wanted).abs() > rounded {
             self.miscounts.push(format!("{ask} did {} of {wanted} parts", done.area));
         }
