@@ -227,7 +227,7 @@ fn a_worker_is_told_its_variant_and_the_best_precision() {
 fn where_nothing_is_inherited_the_list_of_users_says_who_runs_it() {
     let spec = spec(Form::Gang, vec![role("worker", "h200", 1, 1)]);
     let mut inventory = inventory();
-    inventory.login = vec![("HOME".into(), "/home/ada".into()), ("USER".into(), "ada".into())];
+    inventory.login = vec![("HOME".into(), "/users/ada".into()), ("USER".into(), "ada".into())];
     let seen = |work: &Work| {
         let placement = placement(&[1], &[1]);
         let team = Team::new(allocation(0, 1), &spec, work, &placement, &inventory, 100).unwrap();
@@ -235,7 +235,7 @@ fn where_nothing_is_inherited_the_list_of_users_says_who_runs_it() {
         ["HOME", "USER"].map(|name| all.iter().find(|(other, _)| other == name).map(|(_, text)| text.clone()))
     };
     let said = |text: &str| Some(text.to_string());
-    assert_eq!(seen(&work()), [said("/home/ada"), said("ada")]);
+    assert_eq!(seen(&work()), [said("/users/ada"), said("ada")]);
     let inherited = vec![("HOME".into(), "/h".into())];
     assert_eq!(seen(&Work { inherited, ..work() }), [said("/h"), said("ada")]);
     assert_eq!(seen(&Work { image: Some("x".into()), ..work() }), [None, None]);

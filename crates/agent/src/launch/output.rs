@@ -141,7 +141,7 @@ mod tests {
             assert!(why.is_none_or(|why| why.contains("folders of the system")), "{folder}");
             assert_eq!(refused(folder, None, "train"), None, "its output is in the data directory");
         }
-        for folder in ["/var/tmp", "/home/ada", "/etcetera"] {
+        for folder in ["/var/tmp", "/users/ada", "/etcetera"] {
             assert_eq!(refused(folder, Some("x"), "train"), None, "{folder}");
         }
         let why = refused("/data", Some("a/../b"), "train");

@@ -13,7 +13,10 @@ use consort_types::{AskId, Sample, Span, Time};
 pub fn work_left(view: &View<'_>, id: AskId, now: Time) -> Option<Span> {
     let ask = view.ask(id)?;
     let spec = ask.spec();
-    if let Some(left) = reported(&ask, now, ask.width().1) {
+    // By the setting of the last report of its job, wherever it runs or waits itself: an order that went by where it is would
+    // let two tasks preempt each other for ever.
+    let setting = ask.last_setting().map(|last| speed::Setting { width: ask.width().1, ..last });
+    if let Some(left) = setting.and_then(|setting| reported(&ask, now, setting)) {
         return Some(left);
     }
     let total = spec.estimate? + spec.restart_cost.times(i64::from(ask.restarts()));
@@ -23,8 +26,7 @@ pub fn work_left(view: &View<'_>, id: AskId, now: Time) -> Option<Span> {
 /// Time left, were it to run on as wide as it does.
 pub fn time_left(view: &View<'_>, id: AskId, now: Time) -> Option<Span> {
     let ask = view.ask(id)?;
-    let (members, _) = ask.width();
-    if let Some(left) = reported(&ask, now, members) {
+    if let Some(left) = ask.setting().and_then(|setting| reported(&ask, now, setting)) {
         return Some(left);
     }
     let left = work_left(view, id, now)?;
@@ -32,28 +34,19 @@ pub fn time_left(view: &View<'_>, id: AskId, now: Time) -> Option<Span> {
     Some(left.scaled(full, pace))
 }
 
-/// What is left by the job's own reports, at so many members.
-fn reported(ask: &AskView<'_>, now: Time, members: u32) -> Option<Span> {
+/// What is left by the job's own reports, at the rate it is believed to have under a setting.
+fn reported(ask: &AskView<'_>, now: Time, setting: speed::Setting) -> Option<Span> {
     let progress = ask.progress()?;
     let Sample { done_milli: done, total_milli: total, rate_nano: last, .. } = progress.sample;
-    if total == 0 {
+    let rate = speed::rate(ask, &setting).map_or(last, |belief| belief.value);
+    if total == 0 || rate == 0 {
         return None;
     }
-    let setting = ask.setting().or_else(|| ask.last_setting())?;
-    let rate = speed::rate(ask, &speed::Setting { width: members, ..setting }).map(|belief| belief.value);
-    let rate = rate.unwrap_or(last);
-    if rate == 0 {
-        return None;
-    }
-    let nanoseconds = |milli: u64, rate: u64| {
-        let nanoseconds = i128::from(milli) * 1_000_000 * 1_000_000_000 / i128::from(rate);
-        Span(nanoseconds.min(i128::from(Span::CENTURY.0)) as i64)
-    };
-    let left = nanoseconds(total.saturating_sub(done), rate);
+    let nanoseconds = i128::from(total.saturating_sub(done)) * 1_000_000 * 1_000_000_000 / i128::from(rate);
+    let left = Span(nanoseconds.min(i128::from(Span::CENTURY.0)) as i64);
     // It has gone on since it last reported, unless it began anew.
     let goes_on = ask.running_since().is_some() && progress.attempt == ask.attempt();
     let since = if goes_on { (now - progress.at).max(Span::ZERO) } else { Span::ZERO };
-    let here =
-        ask.setting().and_then(|setting| speed::rate(ask, &setting)).map_or(rate, |belief| belief.value);
+    let here = ask.setting().and_then(|here| speed::rate(ask, &here)).map_or(rate, |belief| belief.value);
     Some((left - since.scaled(here, rate)).max(Span::ZERO))
 }

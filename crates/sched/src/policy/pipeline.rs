@@ -156,10 +156,10 @@ impl Pipeline {
     /// Whether an ask that could not start would not have started on anybody's account, so that none of its class will in
     /// this pass.
     fn is_full_for_all(&self, draft: &mut Draft<'_>, ask: &AskView<'_>) -> bool {
-        !self.takes_back(draft)
-            && !self.could_shrink(draft)
-            && is_steady(ask.class())
-            && !(draft.is_limited(ask.tenant()) && self.has_room(draft, ask.class()))
+        if self.takes_back(draft) || self.could_shrink(draft) || !is_steady(ask.class()) {
+            return false;
+        }
+        !(draft.is_limited(ask.tenant()) && self.has_room(draft, ask.class()))
     }
 
     /// Whether there is room for a request at its least width, on nobody's account.

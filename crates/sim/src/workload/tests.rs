@@ -99,7 +99,7 @@ fn the_examples_in_the_reference_can_be_read() {
         parts.map(|part| part.split("```").next().unwrap_or_default().into()).collect()
     };
     let [cluster, jobs] = &examples("yaml")[..] else { panic!("a cluster file and a job list are expected") };
-    assert_eq!(cluster_file::parse("files.md", cluster).unwrap().nodes.len(), 6);
+    assert_eq!(cluster_file::parse("files.md", cluster).unwrap().nodes.len(), 7);
     assert_eq!(job_list::parse("files.md", jobs).unwrap().submissions.len(), 5);
     assert_eq!(job_csv::parse("files.md", examples("csv")[0].as_bytes()).unwrap().submissions.len(), 3);
     let story = crate::scenario::play("files.md", &examples("text")[0]).unwrap();

@@ -427,8 +427,16 @@ impl VirtualWorld {
         inputs.push(Input::NodeLeft(node));
     }
 
-    /// A node joins. One that was about to leave is back instead.
+    /// A node joins. One that was about to leave is back instead; and one that cannot be heard keeps its name, which no other
+    /// machine can have meanwhile: what runs on it would go on unseen.
     pub(super) fn arrive(&mut self, spec: NodeSpec, inputs: &mut Vec<Input>) {
+        let is_out_there = |at: usize| {
+            let node = NodeId(at as u32);
+            self.nodes.specs[at].name == spec.name && self.nodes.is_silent(node) && !self.nodes.has_left(node)
+        };
+        if (0..self.nodes.specs.len()).any(is_out_there) {
+            return;
+        }
         let leaving = |nodes: &Nodes, at: usize| {
             nodes.condition[at] == Condition::Left { confirmed: false } && nodes.specs[at].name == spec.name
         };

@@ -135,7 +135,7 @@ fn job_lists() {
             "- {name: a, run: 1s}\n- {name: b, run: 1s, after: [a, a]}",
             "j.yaml:2:33: `after` names `a`, expected each job only once",
         ),
-        ("- {name: a, stages: []}", "j.yaml:1:21: `stages` has 0 entries, expected 1 to 1,000"),
+        ("- {name: a, stages: []}", "j.yaml:1:21: `stages` has 0 entries, expected 1 to 256"),
         (
             "- {name: a, run: 1s, stages: [{name: s, run: 1s}]}",
             "j.yaml:1:13: `run` cannot be used with `stages`",
