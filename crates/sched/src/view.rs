@@ -600,7 +600,7 @@ impl<'a> AskView<'a> {
 
     /// What it last reported of itself, if it ever did.
     pub fn progress(&self) -> Option<&'a Progress> {
-        self.job.progress.get(&(self.job.index(self.id)? as u32))
+        self.job.reported.as_ref()?.progress.get(&(self.job.index(self.id)? as u32))
     }
 
     /// The setting it holds devices for.
@@ -612,12 +612,12 @@ impl<'a> AskView<'a> {
 
     /// The setting under which its job last reported a rate.
     pub fn last_setting(&self) -> Option<Setting> {
-        self.rates().rows().iter().max_by_key(|row| row.seen).map(|row| row.setting)
+        self.rates()?.rows().iter().max_by_key(|row| row.seen).map(|row| row.setting)
     }
 
     /// Rates that were observed of its own job.
-    pub(crate) fn rates(&self) -> &'a Rates {
-        &self.job.rates
+    pub(crate) fn rates(&self) -> Option<&'a Rates> {
+        self.job.reported.as_ref().map(|reported| &reported.rates)
     }
 
     /// The same of all jobs of its tenant and name, its own among them.

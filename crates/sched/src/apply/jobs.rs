@@ -3,9 +3,8 @@
 use super::memory::larger;
 use crate::scheduler::{Ended, Scheduler};
 use crate::state::jobs::{Ask, AskState, Ending, HostUse, Job, Last, Resizes, Rest, Stage, Then, Why};
-use crate::state::observed::Rates;
 use consort_types::*;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl Scheduler {
@@ -77,8 +76,7 @@ impl Scheduler {
             dependents,
             story: Story::default(),
             hosts: HostUse::default(),
-            progress: BTreeMap::new(),
-            rates: Rates::default(),
+            reported: None,
         });
         match hopeless {
             Some(why) => self.end_job(id, why),
@@ -197,7 +195,9 @@ impl Scheduler {
         let job = self.state.jobs.get_mut(id.job).expect("it holds an allocation");
         let index = job.index(id).expect("it holds an allocation");
         job.asks[index].state = AskState::Done;
-        job.progress.remove(&(index as u32));
+        if let Some(reported) = &mut job.reported {
+            reported.progress.remove(&(index as u32));
+        }
         if job.ending.is_some() {
             return self.leave_if_over(id.job);
         }

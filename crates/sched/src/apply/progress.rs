@@ -21,13 +21,14 @@ impl Scheduler {
         };
         let job = state.jobs.get_mut(id.ask.job).expect("it holds devices");
         let index = job.index(id.ask).expect("it holds devices") as u32;
-        let known = job.progress.entry(index).or_default();
+        let reported = job.reported.get_or_insert_default();
+        let known = reported.progress.entry(index).or_default();
         known.sample.update(sample);
         (known.attempt, known.at) = (id.attempt, at);
         if sample.rate_nano > 0 {
             let setting = Setting { batch: known.sample.batch, ..setting };
             let unit = known.sample.unit.clone();
-            job.rates.report(setting, sample.rate_nano, seen);
+            reported.rates.report(setting, sample.rate_nano, seen);
             let name = (job.tenant, job.spec.name.as_str());
             state.observed.report(name, unit.as_ref(), (setting, sample.rate_nano), (seen, most));
         }
@@ -58,8 +59,9 @@ pub(crate) fn pace(state: &State, job: &Job, placement: &Placement, most: u32) -
 fn observed_pace(state: &State, job: &Job, placement: &Placement, most: u32) -> Option<(u64, u64)> {
     let of_name = state.observed.of(job.tenant, &job.spec.name)?;
     let setting = setting(state, placement, 0);
-    let full = job.rates.fastest(most).or_else(|| of_name.fastest(most))?.rate_nano;
-    let here = job.rates.rate(&setting).or_else(|| of_name.rate(&setting))?.rate_nano;
+    let own = job.reported.as_ref().map(|reported| &reported.rates);
+    let full = own.and_then(|own| own.fastest(most)).or_else(|| of_name.fastest(most))?.rate_nano;
+    let here = own.and_then(|own| own.rate(&setting)).or_else(|| of_name.rate(&setting))?.rate_nano;
     (full > 0).then_some((here, full))
 }
 

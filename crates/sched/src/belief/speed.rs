@@ -27,7 +27,7 @@ pub struct Belief {
 /// Expected rate under a setting, in billionths of the job's own unit per second.
 pub fn rate(ask: &AskView<'_>, setting: &Setting) -> Option<Belief> {
     let of_name = ask.rates_of_name()?;
-    let exact = ask.rates().rate(setting).or_else(|| of_name.rate(setting));
+    let exact = ask.rates().and_then(|own| own.rate(setting)).or_else(|| of_name.rate(setting));
     match exact {
         Some(row) => Some(Belief { value: row.rate_nano, spread: row.spread_nano, count: row.count }),
         None => fitted(of_name, setting),

@@ -214,6 +214,13 @@ pub(crate) struct Job {
     pub story: Story,
     /// What it had of hosts while it ran.
     pub hosts: HostUse,
+    /// What it reported of itself; absent if it never did, as most.
+    pub reported: Option<Box<Reported>>,
+}
+
+/// What a job reported of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) struct Reported {
     /// What its asks last reported, by index; of those that ever did.
     pub progress: BTreeMap<u32, Progress>,
     /// How fast it was observed to run.
