@@ -11,6 +11,7 @@ mod crash_attacked;
 mod daemon;
 mod devices;
 mod door;
+mod elastic;
 mod examples;
 mod fork_server;
 mod golden;

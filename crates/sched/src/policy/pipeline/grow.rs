@@ -5,8 +5,9 @@
 //! * on kinds that no pending ask could use, unless that ask waits for the ceiling of its own tenant: what a wide gang is
 //!   saving up for must not be taken away bit by bit, only to be given back;
 //! * if it was not resized within [`SETTLED`];
-//! * where that takes a restart, if the time it is believed to save is longer than what the restart costs. Without an
-//!   estimate nothing is believed, and it does not grow.
+//! * where that takes a restart, if the job is known to save its work (it declares a restart cost or reported a save), and
+//!   the time it is believed to gain is longer than what the restart costs. Without an estimate or reports nothing is
+//!   believed, and it does not grow.
 //!
 //! First come those that the order puts first. Simplified: what a job gains from width is taken to be proportional
 //! to it; one that hardly gains still takes what is free.
@@ -112,8 +113,13 @@ impl Pipeline {
     }
 }
 
-/// Whether a restart at this width ends earlier than going on, by more than it costs.
+/// Whether a restart at this width ends earlier than going on, by more than it costs. A job of which it is not known that it
+/// saves its work could lose all of it.
 fn is_worth_a_restart(draft: &Draft<'_>, ask: &AskView<'_>, members: u32) -> bool {
+    let has_saved = ask.progress().is_some_and(|progress| progress.sample.saved_milli > 0);
+    if ask.spec().restart_cost <= Span::ZERO && !has_saved {
+        return false;
+    }
     let Some(left) = length::work_left(&draft.view(), ask.id(), draft.now()) else { return false };
     let (has, most) = ask.width();
     let saved = left.scaled(most, has) - left.scaled(most, members);
