@@ -12,8 +12,10 @@ mod member;
 use crate::allocation::{Allocation, Departure, Member, State};
 use crate::orders;
 use crate::records::{self, Records};
-use crate::world::Setup;
-use consort_agent::launch::{Known, Order, Shims, Slot, allocation_name, allocation_of};
+use crate::world::{PROGRESS, Setup};
+use consort_agent::launch::{
+    Known, Order, Shims, Slot, allocation_name, allocation_of, record_name, recorded_in,
+};
 use consort_agent::news::News;
 use consort_agent::process::{self, Crew, Identity};
 use consort_agent::progress::{Faults, Reports};
@@ -98,7 +100,7 @@ impl Keeper {
         let known_ranks = known_ranks(&records, &crews);
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         epoll::add(&epoll, &*bell, epoll::EventData::new_u64(BELL), epoll::EventFlags::IN)?;
-        let reports = Reports::new(&setup.run_dir, Owners::ours(), faults);
+        let reports = Reports::new(setup.base(), Owners::ours(), faults);
         Ok(Self {
             shims: Shims::new(setup.shim.clone()),
             reports,
@@ -160,7 +162,11 @@ impl Keeper {
             let (base, name) = (&self.setup.run_dir, allocation_name(id));
             // What cannot be removed now is swept when the daemon next starts.
             let gone = untrusted::remove(base, Path::new(&name), &mut budget).unwrap_or(true)
-                && ranks.iter().all(|&rank| self.records.remove(id, rank, &mut budget));
+                && ranks.iter().all(|&rank| {
+                    let report = Path::new(PROGRESS).join(record_name(id, rank));
+                    let _ = untrusted::remove(self.setup.base(), &report, &mut budget);
+                    self.records.remove(id, rank, &mut budget)
+                });
             if !gone {
                 return self.trash.push((id, ranks));
             }
@@ -226,7 +232,9 @@ impl Keeper {
         let size: u32 = placement.fills.iter().map(|fill| fill.count).sum();
         let is_known = self.setup.begun.contains(&id) || self.known_ranks.contains_key(&id);
         let orders = self.make_orders(id, placement);
-        let (fresh, refused) = match self.make_folder(id) {
+        let needs_folder = orders.as_ref().is_ok_and(|orders| orders.iter().any(Order::needs_folder));
+        let folder = if needs_folder { self.make_folder(id) } else { Ok(!self.has_folder(id)) };
+        let (fresh, refused) = match folder {
             Ok(new) => (new && !is_known, None),
             // What runs already needs no folder.
             Err(_) if is_known => (false, None),
@@ -287,8 +295,20 @@ impl Keeper {
         })
     }
 
+    fn has_folder(&self, id: AllocationId) -> bool {
+        untrusted::exists(&self.setup.run_dir, Path::new(&allocation_name(id)))
+    }
+
     /// Whatever is found and is not desired is nobody's: folders, records and processes.
     fn clear(&mut self, desired: &BTreeSet<AllocationId>) -> Vec<AllocationId> {
+        let reports = std::fs::read_dir(self.setup.base().join(PROGRESS)).into_iter().flatten().flatten();
+        for report in reports {
+            let of = report.file_name().to_str().and_then(recorded_in);
+            if of.is_none_or(|(id, _)| !desired.contains(&id)) {
+                let report = Path::new(PROGRESS).join(report.file_name());
+                let _ = untrusted::remove(self.setup.base(), &report, &mut AT_ONCE.clone());
+            }
+        }
         let entries = std::fs::read_dir(&self.setup.run_dir).into_iter().flatten().flatten();
         let mut found: BTreeSet<AllocationId> =
             entries.filter_map(|entry| allocation_of(entry.file_name().to_str()?)).collect();

@@ -9,8 +9,8 @@ use crate::world::Setup;
 use consort_agent::containers::{Container, Found};
 use consort_agent::discover::CPU;
 use consort_agent::environment::{Team, Worker, environment};
-use consort_agent::launch::{self, Known, LogOrder, Order, Slot};
-use consort_agent::{process, progress};
+use consort_agent::launch::{self, Known, LogOrder, Order};
+use consort_agent::process;
 use consort_types::{AllocationId, Placement};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -37,18 +37,13 @@ pub(crate) fn make(
     for worker in &team.workers {
         let command = stage.commands.get(worker.role_index as usize);
         let command = command.ok_or_else(|| format!("job {job} has no command for role {}", worker.role))?;
-        let slot = Slot::new(&setup.run_dir, record_dir, allocation, worker.rank);
-        let mut env = environment(&team, work, worker.rank);
-        env.push(("CONSORT_PROGRESS".into(), slot.folder().join(progress::FILE).display().to_string()));
-        env.extend((setup.channel)(allocation));
-        env.sort_unstable();
         let path = launch::output_path(&setup.log_dir, allocation, spec, work, worker.rank);
-        orders.push(Order {
+        let mut order = Order {
             allocation: launch::allocation_name(allocation),
             rank: worker.rank,
             boot: process::boot().to_owned(),
             command: command.clone(),
-            env,
+            env: environment(&team, work, worker.rank),
             workdir: work.workdir.clone(),
             limits: work.limits.clone(),
             asked: worker.host,
@@ -68,7 +63,12 @@ pub(crate) fn make(
                 (Some(runtime), Some(image)) => Some(container(runtime, image, &team, worker)?),
                 _ => None,
             },
-        });
+        };
+        let file = setup.base().join(setup.progress(allocation, worker.rank, &order));
+        order.env.push(("CONSORT_PROGRESS".into(), file.display().to_string()));
+        order.env.extend((setup.channel)(allocation));
+        order.env.sort_unstable();
+        orders.push(order);
     }
     Ok(orders)
 }

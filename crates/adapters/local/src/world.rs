@@ -10,9 +10,9 @@ use crate::records::Records;
 use consort_agent::containers::Containers;
 use consort_agent::discover::Inventory;
 use consort_agent::health::HealthWatch;
-use consort_agent::launch::ShimProgram;
+use consort_agent::launch::{Order, ShimProgram, Slot, record_name};
 use consort_agent::news::{News, locked};
-use consort_agent::progress::Faults;
+use consort_agent::progress::{self, Faults};
 use consort_agent::{owned, words};
 use consort_types::{
     AllocationId, Capabilities, Desired, Illness, Input, NodeId, Resize, Sample, Time, Works, World,
@@ -58,6 +58,26 @@ pub struct Setup {
     pub wake: Arc<dyn Fn() + Send + Sync>,
 }
 
+/// The folder beside that of running allocations in which workers without a folder of their own report progress. Making
+/// one for each would cost a short task a fifth of its time.
+pub(crate) const PROGRESS: &str = "progress";
+
+impl Setup {
+    /// The folder above that of running allocations, below which all files of progress lie.
+    pub(crate) fn base(&self) -> &Path {
+        self.run_dir.parent().unwrap_or(Path::new("/"))
+    }
+
+    /// The file in which a worker reports progress, below the base.
+    pub(crate) fn progress(&self, allocation: AllocationId, rank: u32, order: &Order) -> PathBuf {
+        let slot = Slot::new(&self.run_dir, &self.record_dir, allocation, rank);
+        match order.needs_folder() {
+            true => slot.folder().strip_prefix(self.base()).unwrap_or(slot.folder()).join(progress::FILE),
+            false => Path::new(PROGRESS).join(record_name(allocation, rank)),
+        }
+    }
+}
+
 /// One machine.
 pub struct LocalWorld {
     messages: Sender<Message>,
@@ -81,6 +101,7 @@ impl LocalWorld {
         };
         // Shims work elsewhere, so that a path from here would lead them astray.
         setup.run_dir = owned::make(&setup.run_dir).map_err(io::Error::other)?;
+        owned::make(&setup.base().join(PROGRESS)).map_err(io::Error::other)?;
         std::fs::create_dir_all(&setup.log_dir).map_err(|error| told("log", &setup.log_dir, error))?;
         setup.log_dir = setup.log_dir.canonicalize()?;
         let news = Arc::new(News::new(setup.wake.clone()));

@@ -93,6 +93,12 @@ impl Order {
         serde_json::from_slice(&bytes).ok()
     }
 
+    /// Whether its worker needs a folder: for the text of a script, to meet the others of its gang, or for what the client of
+    /// a container runtime leaves where it works.
+    pub fn needs_folder(&self) -> bool {
+        self.together || self.is_script() || self.container.is_some()
+    }
+
     /// Whether it runs a script, whose text is put into the slot.
     pub fn is_script(&self) -> bool {
         matches!(self.command, Command::Script { .. })

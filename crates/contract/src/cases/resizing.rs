@@ -7,7 +7,8 @@ use consort_types::{AllocationId, AskId, Count, Input, JobId, JobSpec, Outcome, 
 
 /// A gang that accepts every width up to this one, and has much left to do.
 fn elastic(name: &str, most: u32) -> JobSpec {
-    let mut spec = JobSpec { estimate: Some(Span::seconds(86_400)), ..gang(name, 1) };
+    let (estimate, restart_cost) = (Some(Span::seconds(86_400)), Span::seconds(1));
+    let mut spec = JobSpec { estimate, restart_cost, ..gang(name, 1) };
     spec.stages[0].roles[0].count = Count { min: 1, max: most };
     spec
 }

@@ -8,7 +8,7 @@ use super::Keeper;
 use crate::allocation::{Allocation, State};
 use crate::{outcome, records};
 use consort_agent::launch::allocation_name;
-use consort_agent::{crash, progress, untrusted, words};
+use consort_agent::{crash, untrusted, words};
 use consort_types::{AllocationId, Input, Outcome, Time};
 use std::io;
 use std::path::Path;
@@ -86,12 +86,10 @@ impl Keeper {
         }
     }
 
-    /// From now on its workers may report progress.
+    /// From now on its workers may report progress. One whose order could not be made again reports no more.
     fn expect_reports(&mut self, allocation: &Allocation) {
-        let base = &self.setup.run_dir;
-        let slots = allocation.members.iter().map(|member| member.slot.folder());
-        let files = slots.filter_map(|slot| Some(slot.strip_prefix(base).ok()?.join(progress::FILE)));
-        let files: Vec<_> = files.collect();
+        let file = |(rank, order)| self.setup.progress(allocation.id, rank, order);
+        let files: Vec<_> = (0..).zip(&allocation.orders).map(file).collect();
         self.reports.begin(allocation.id, files);
     }
 

@@ -89,9 +89,12 @@ impl Keeper {
         let slot = &allocation.members[rank].slot;
         let order = allocation.orders.get(rank);
         match order {
-            Some(_) => make_folder(slot.folder())
-                .and_then(|_| self.records.make_sure())
-                .map_err(|error| format!("cannot create folder {}: {error}", slot.folder().display()))?,
+            Some(order) => {
+                let folder = if order.needs_folder() { make_folder(slot.folder()).map(drop) } else { Ok(()) };
+                folder
+                    .and_then(|()| self.records.make_sure())
+                    .map_err(|error| format!("cannot create folder {}: {error}", slot.folder().display()))?
+            }
             // An older daemon left one in the slot.
             None if ordered => {}
             None => return Err("its command is unknown".into()),

@@ -175,6 +175,14 @@ fn forgotten_folders_go_and_logs_stay() {
 }
 
 #[test]
+fn a_program_of_its_own_needs_no_folder() {
+    let mut house = House::new();
+    let id = house.start(1, sh("echo hello"));
+    assert_eq!(house.ended(id), Outcome::Succeeded);
+    assert!(std::fs::read_dir(house.run_dir()).unwrap().next().is_none());
+}
+
+#[test]
 fn told_twice_it_runs_once() {
     let mut house = House::new();
     let file = house.path("runs");
