@@ -61,6 +61,9 @@ fn attack_all(house: &House) -> Vec<u64> {
         }
     }
     until("all attacks", || (lines(&house.path("attacked")) == jobs.len()).then_some(()));
+    // That each of them runs is in the journal: of one that ends and clears away its record before that, nothing is left to
+    // tell that it ever ran.
+    until("all reports", || (client.status().ok()?.running == jobs.len() as u64).then_some(()));
     jobs
 }
 
