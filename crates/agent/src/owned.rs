@@ -148,12 +148,12 @@ pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, Refused> {
     read_from(path, open(path, OpenOptions::new().read(true))?, most)
 }
 
-/// The same of a file that the user named: it may belong to others and be a link, and must be a regular file.
+/// Reads a file that the user named: any owner and links are accepted, but it must be a regular file.
 pub fn read_named(path: &Path, most: u64) -> Result<Vec<u8>, Refused> {
     read_from(path, open_named(path)?, most)
 }
 
-/// Opens a regular file for reading, whoever owns it.
+/// Opens a regular file of any owner for reading.
 pub fn open_named(path: &Path) -> Result<File, Refused> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let opened = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path);

@@ -302,11 +302,12 @@ impl Keeper {
     /// Whatever is found and is not desired is nobody's: folders, records and processes.
     fn clear(&mut self, desired: &BTreeSet<AllocationId>) -> Vec<AllocationId> {
         let reports = std::fs::read_dir(self.setup.base().join(PROGRESS)).into_iter().flatten().flatten();
+        let mut budget = AT_ONCE;
         for report in reports {
             let of = report.file_name().to_str().and_then(recorded_in);
             if of.is_none_or(|(id, _)| !desired.contains(&id)) {
                 let report = Path::new(PROGRESS).join(report.file_name());
-                let _ = untrusted::remove(self.setup.base(), &report, &mut AT_ONCE.clone());
+                let _ = untrusted::remove(self.setup.base(), &report, &mut budget);
             }
         }
         let entries = std::fs::read_dir(&self.setup.run_dir).into_iter().flatten().flatten();

@@ -71,7 +71,7 @@ impl Folder {
         Reports::new(&self.shared, self.theirs(), faults)
     }
 
-    /// The files of progress of an attempt with so many workers, from the shared folder. Scripts name them too: `script.rs`.
+    /// Progress files of an attempt, one for each worker, relative to the shared folder. `script.rs` names them as well.
     pub fn progress(id: AllocationId, workers: u32) -> impl Iterator<Item = PathBuf> {
         let out = Path::new("run").join(allocation_name(id)).join("out");
         (0..workers).map(move |rank| out.join(format!("{}.{rank}", progress::FILE)))
