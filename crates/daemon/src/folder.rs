@@ -103,7 +103,7 @@ pub fn read_named(path: &Path) -> Result<String, Fault> {
     text(path, owned::read_named(path, SMALL)?)
 }
 
-/// Reads such a file as text.
+/// Turns the bytes of a file into text; what is not UTF-8 is a request to fix that file.
 pub fn text(path: &Path, bytes: Vec<u8>) -> Result<String, Fault> {
     String::from_utf8(bytes)
         .map_err(|_| Fault::request(format!("{} is not UTF-8", path.display()), "fix that file"))
